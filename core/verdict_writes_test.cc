@@ -390,6 +390,29 @@ TEST_F(GroupConditionsTest, RefreshesOfLonePodsTakeTurnsWithThoseOfGroups) {
   EXPECT_LE(lone - written.begin(), 4);
 }
 
+// Sentences change again and again while those before them wait for the pace.
+TEST_F(GroupConditionsTest, WhatWaitsForItsPaceWaitsOnceHoweverOftenItChanges) {
+  constexpr int64_t kGroups = 40;
+  Put(MakeQueue("first", "", kUnlimited, 1));
+  for (int64_t i = 0; i < kGroups; ++i) {
+    PutGroup(absl::StrCat("first", i), i, "first");
+    PutGroup(absl::StrCat("p", i), 100 + i);
+  }
+  WrittenUntil(At(5), [] {});
+  model::Queue queue = MakeQueue("first", "", kUnlimited, 1);
+  queue.gpu.limit = 1500;
+  Put(queue);
+  queue.meta.name = "q";
+  WrittenUntil(At(8), [&] {
+    queue.gpu.limit = queue.gpu.limit == 1000 ? 1500 : 1000;
+    Put(queue);
+    // The verdict of each group, and its pod's condition in two lanes.
+    EXPECT_LE(loop_->queue_sizes().verdicts_waiting, 2 * kGroups * 3) << now_;
+  });
+  WrittenUntil(At(60), [] {});
+  EXPECT_EQ(loop_->queue_sizes().verdicts_waiting, 0u);
+}
+
 // Other autoscalers provision for a pod that is promised no node.
 TEST_F(VerdictWritesTest, AnotherPromisedNodeIsToldAtOnce) {
   for (int i = 0; i < 40; ++i) Put(Waiting(i));

@@ -200,9 +200,8 @@ void StatusUpdater::Enqueue(state::WorkloadId id, Row& row, absl::Time now) {
   if (!news) row.tell_event = false;
   if (as_group && row.pods_lane != PodsLane::kLook && row.pods_lane != PodsLane::kPaused &&
       std::exchange(row.look_at_pods, false)) {
-    row.pods_lane = PodsLane::kLook;
     row.walk = {};
-    Lane(PodsLane::kLook).push_back(id);
+    EnterLane(id, row, PodsLane::kLook);
   }
 }
 

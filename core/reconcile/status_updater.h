@@ -179,6 +179,7 @@ class StatusUpdater {
     bool queued_news = false, queued_refresh = false;
     bool put_off = false;  // in put_off_
     PodsLane pods_lane = PodsLane::kNone;
+    std::array<bool, 4> in_pods = {};  // by PodsLane: the row is in pods_[lane], perhaps in vain
     PodsWalk walk;
     bool look_at_pods = true;  // conditions of a group's pods may differ from the desired ones
     bool tell_event = false;
@@ -278,6 +279,10 @@ class StatusUpdater {
   void WriteCondition(const state::Workload& workload, Row& row, const state::PodRecord& pod,
                       absl::Time now);
   std::deque<state::WorkloadId>& Lane(PodsLane lane) { return pods_[static_cast<size_t>(lane)]; }
+  static bool& InLane(Row& row, PodsLane lane) { return row.in_pods[static_cast<size_t>(lane)]; }
+  // Moves the row to the lane. A place that it has there already is its place again, so that it is
+  // in no lane twice, however often it changes between them.
+  void EnterLane(state::WorkloadId id, Row& row, PodsLane lane);
   // Drops conditions of pods that are gone, if there are many.
   void ForgetGonePods(const state::Workload& workload, Row& row) const;
   void EmitChange(const state::Workload& workload, const Row& row) const;
@@ -305,8 +310,7 @@ class StatusUpdater {
   void FlushBound(absl::Time now);
   void FlushClears(absl::Time now);
   // Drops entries of rows that are gone, if there are many.
-  void Compact(std::deque<state::WorkloadId>& lane,
-               absl::FunctionRef<bool(const Row&)> is_queued) const;
+  void Compact(std::deque<state::WorkloadId>& lane, absl::FunctionRef<bool(Row&)> is_queued) const;
   // Clears verdicts of workloads that no longer wait: a pod's binding removed its verdict; a
   // group's is removed here.
   void Clear(const std::vector<state::WorkloadId>& gone, absl::Time now);
@@ -324,7 +328,7 @@ class StatusUpdater {
   std::vector<std::unique_ptr<Row>> rows_;  // by WorkloadId; null: does not wait
   std::vector<state::WorkloadId> alone_;  // had an entry of their own in the last Update, in order
   std::deque<state::WorkloadId> firsts_, news_, refreshes_;
-  // By PodsLane. May include some that stand in another lane now.
+  // By PodsLane. May include some that stand in another lane now; each row once.
   std::array<std::deque<state::WorkloadId>, 4> pods_;
   DueTimes<state::WorkloadId> retries_, paced_retries_, put_off_;
   absl::flat_hash_map<uint64_t, Ticket> in_flight_;  // by action id

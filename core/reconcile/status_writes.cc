@@ -403,8 +403,14 @@ void StatusUpdater::FlushPods(PodsLane lane, absl::Time now) {
       row->pods_lane = next;
     }
     ids.pop_front();
-    if (next != PodsLane::kNone) Lane(next).push_back(id);
+    if (row != nullptr) InLane(*row, lane) = false;
+    if (next != PodsLane::kNone) EnterLane(id, *row, next);
   }
+}
+
+void StatusUpdater::EnterLane(state::WorkloadId id, Row& row, PodsLane lane) {
+  row.pods_lane = lane;
+  if (!std::exchange(InLane(row, lane), true)) Lane(lane).push_back(id);
 }
 
 void StatusUpdater::FlushRefreshes(absl::Time now) {
@@ -424,11 +430,11 @@ void StatusUpdater::FlushRefreshes(absl::Time now) {
 }
 
 void StatusUpdater::Compact(std::deque<state::WorkloadId>& lane,
-                            absl::FunctionRef<bool(const Row&)> is_queued) const {
+                            absl::FunctionRef<bool(Row&)> is_queued) const {
   if (lane.size() < 1024 || lane.size() < 2 * rows_.size()) return;
   absl::flat_hash_set<state::WorkloadId> known;
   std::erase_if(lane, [&](state::WorkloadId id) {
-    const Row* row = RowAt(id);
+    Row* row = RowAt(id);
     return row == nullptr || !is_queued(*row) || !known.insert(id).second;
   });
 }
@@ -535,7 +541,7 @@ void StatusUpdater::Flush(absl::Time now) {
   Compact(news_, has_news);
   Compact(refreshes_, [](const Row& row) { return row.queued_refresh; });
   for (const PodsLane lane : {PodsLane::kLook, PodsLane::kNews, PodsLane::kRefresh}) {
-    Compact(Lane(lane), [lane](const Row& row) { return row.pods_lane == lane; });
+    Compact(Lane(lane), [lane](Row& row) { return InLane(row, lane) = row.pods_lane == lane; });
   }
   was_full_ = Full();
   wake_at_ = std::min(wake_at_, retries_.next());
