@@ -26,6 +26,7 @@ bool HasGeneration(const ResourceRow& row) {
     case ResourceType::kCsiNodes:
     case ResourceType::kCsiStorageCapacities:
     case ResourceType::kVolumeAttachments:
+    case ResourceType::kServices:
       return false;
     default:
       return true;

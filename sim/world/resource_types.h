@@ -27,13 +27,17 @@ enum class ResourceType : uint8_t {
   kCsiDrivers,
   kCsiStorageCapacities,
   kVolumeAttachments,
+  kServices,
+  kReplicationControllers,
+  kReplicaSets,
+  kStatefulSets,
   kQueues,
   kPodGroups,
   kTopologies,
   kNodeRequests,
   kNodePools,
 };
-inline constexpr size_t kResourceTypes = 23;
+inline constexpr size_t kResourceTypes = 27;
 
 struct ResourceRow {
   ResourceType type;
