@@ -18,8 +18,10 @@ class WritesTest : public IntegrationTest {
  protected:
   void SetUp() override {
     IntegrationTest::SetUp();
+    kube::ExecutorOptions options;
+    options.identity.host = "test";  // the server requires it of events
     executor_ = std::make_unique<kube::Executor>(api().transport(), api().transport(), clock_,
-                                                 results_, kube::ExecutorOptions{});
+                                                 results_, options);
   }
   void TearDown() override {
     executor_.reset();
@@ -90,7 +92,10 @@ TEST_F(WritesTest, AnEventThatRepeatsIsOneEventWithASeries) {
                          model::EventAction::kScheduling};
   event.reporter = "default-scheduler";
   event.related.Own() = {model::Kind::kPod, "default", "y", "uid-y"};
-  for (int i = 0; i < 2; ++i) ASSERT_TRUE(Do(event).ok());
+  for (int i = 0; i < 2; ++i) {
+    const absl::Status done = Do(event);
+    ASSERT_TRUE(done.ok()) << done;
+  }
   std::vector<Json> found;
   for (const Json& object : api().List("/apis/events.k8s.io/v1/namespaces/default/events")) {
     if (object.TextAt({"regarding", "uid"}) == Uid(pod)) found.push_back(object);
