@@ -139,7 +139,8 @@ TEST_F(OwnPluginsLoopTest, TheirRefusalIsInTheVerdict) {
   EXPECT_THAT(BoundIn(Step(0)), IsEmpty());
   const auto& waiting = loop_->MakeView(At(0)).waiting;
   ASSERT_EQ(waiting.size(), 1u);
-  EXPECT_THAT(waiting[0].message, HasSubstr("0 of 3 nodes fit: 3 have another colour"));
+  EXPECT_THAT(waiting[0].message,
+              HasSubstr("0/3 nodes are available: 3 node(s) have another colour"));
   // Another label is another class, and is decided on at once.
   Put(Of("g", "red"));
   EXPECT_THAT(BoundIn(Step(1)), ElementsAre("g"));

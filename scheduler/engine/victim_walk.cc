@@ -35,8 +35,7 @@ bool LeafVictims::IsTooYoung(const state::Workload& workload, absl::Time start,
   for (const state::PodId id : pods) {
     const state::PodRecord& pod = state_.pod(id);
     // Another scheduler, or the pod's own nodeName, records no start.
-    const absl::Time began =
-        pod.started_at == absl::InfinitePast() ? pod.creation : pod.started_at;
+    const absl::Time began = pod.started_at == absl::InfinitePast() ? pod.creation : pod.started_at;
     movable = std::max(movable, filter_.moves->MovableAt(workload, began, filter_.now));
   }
   if (movable <= filter_.now) return false;

@@ -59,8 +59,12 @@ TEST_F(PluginTest, TheDefaultProfileIsMadeOfRegisteredPlugins) {
   const auto made = framework::Framework::Make(profile, registry_);
   EXPECT_TRUE(made.ok()) << made.status();
   // Only if a profile names them, or the configuration has extenders.
-  std::set<std::string> names = {"Extender", "GpuFragmentation", "ImageLocality", "NodeName",
-                                 "NodeResourcesBalancedAllocation", "Numa"};
+  std::set<std::string> names = {"Extender",
+                                 "GpuFragmentation",
+                                 "ImageLocality",
+                                 "NodeName",
+                                 "NodeResourcesBalancedAllocation",
+                                 "Numa"};
   for (const framework::ProfilePlugin& plugin : profile.plugins) {
     EXPECT_TRUE(names.insert(plugin.name).second) << plugin.name;
   }
