@@ -82,7 +82,7 @@ TEST_F(ServerTest, AnErrorIsTold) {
   const auto usage =
       FetchFrom([](const Request&, Connection& connection) { connection.Answer(500, "oops"); });
   EXPECT_TRUE(absl::IsUnavailable(usage.status())) << usage.status();
-  EXPECT_THAT(usage.status().message(), HasSubstr("AllocationMetric: HTTP status 500"));
+  EXPECT_THAT(usage.status().message(), HasSubstr("Metric: HTTP status 500"));
 }
 
 TEST_F(ServerTest, ARedirectIsNotFollowed) {
@@ -108,7 +108,7 @@ TEST_F(ServerTest, WhatIsNoHttpIsRefused) {
     connection.Write("SSH-2.0-OpenSSH_9.2\r\n");
     connection.Close();
   });
-  EXPECT_THAT(usage.status().message(), HasSubstr("AllocationMetric: GET /api/v1/query: "));
+  EXPECT_THAT(usage.status().message(), HasSubstr("Metric: GET /api/v1/query: "));
 }
 
 TEST_F(ServerTest, AnAnswerWithoutEndIsCutOff) {

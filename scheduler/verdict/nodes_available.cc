@@ -59,7 +59,10 @@ std::string PreemptionText(const Verdict& v, int64_t nodes) {
 }  // namespace
 
 std::string NodesAvailable(const Verdict& v) {
-  if (CategoryOf(v.code) == Category::kPolicy) return "";
+  if (CategoryOf(v.code) == Category::kPolicy || v.code == Code::kWaitingForVictims ||
+      v.code == Code::kNodesRequested) {
+    return "";
+  }
   if (v.nodes_asked.has_value() && *v.nodes_asked == 0) {
     return "no nodes available to schedule pods.";
   }

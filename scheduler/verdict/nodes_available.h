@@ -12,10 +12,11 @@
 namespace fairlead::verdict {
 
 // The whole text, which ends with a full stop. Empty if the verdict does not rest on what nodes
-// said: policy holds the workload, or no node was asked. If there is no node at all: "no nodes
-// available to schedule pods." Nodes that would take the pod and not the workload are counted with
-// a reason of Fairlead's own. If a search for victims found none, the text goes on, as upstream's
-// does after a preemption that found none: " preemption: 0/12 nodes are available: ...".
+// said: policy holds the workload, its nodes or victims are on their way, or no node was asked. If
+// there is no node at all: "no nodes available to schedule pods." Nodes that would take the pod and
+// not the workload are counted with a reason of Fairlead's own. If a search for victims found none,
+// the text goes on, as upstream's does after a preemption that found none: " preemption: 0/12 nodes
+// are available: ...".
 std::string NodesAvailable(const Verdict& verdict);
 
 }  // namespace fairlead::verdict
