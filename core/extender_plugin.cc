@@ -107,8 +107,7 @@ void ExtenderPlugin::Unreserve(const std::string& ns, const std::string& name) {
   }
   found->second.bind.reset();
   found->second.stage = Stage::kIdle;
-  // It ends with the next answers that it gets, or it is gone.
-  found->second.due = absl::InfiniteFuture();
+  RetireAt(now_ + kForgetAfter, found->first, found->second);
 }
 
 bool ExtenderPlugin::HasWork(absl::Time now) const {
@@ -185,6 +184,7 @@ void ExtenderPlugin::SendNext(absl::Time now, std::vector<model::Action>& action
 }
 
 BindingPlugin::Progress ExtenderPlugin::Advance(absl::Time now) {
+  now_ = now;
   Expire(now);
   Progress progress;
   SendNext(now, progress.actions);

@@ -69,6 +69,8 @@ class ExtenderPlugin final : public BindingPlugin {
     model::NodeAnswers answers;
   };
   std::vector<Change> TakeChanges() { return std::exchange(changes_, {}); }
+  // Pods that are known; each is forgotten some minutes after its last ask.
+  [[nodiscard]] size_t known() const { return rows_.size(); }
 
  private:
   enum class Stage : uint8_t { kIdle, kQueued, kAsked, kAnswered };
@@ -111,6 +113,7 @@ class ExtenderPlugin final : public BindingPlugin {
   };
   std::map<uint64_t, Ask> asks_;  // unanswered, by number; the pods of some have gone
   uint64_t next_number_ = 1;
+  absl::Time now_ = absl::InfinitePast();  // of the last Advance
   DueTimes<std::string> due_;
   std::vector<model::BindPod> ready_;
   std::vector<Failure> failed_;

@@ -332,5 +332,32 @@ TEST_F(ExtendersTest, APodThatIsMovedByAnAnswerIsAskedAboutOnce) {
   EXPECT_EQ(asks, 1u);
 }
 
+TEST(ExtenderPluginTest, PodsThatDoNotComeAgainAreForgotten) {
+  state::StateOptions options;
+  options.scheduler_names = {"fairlead"};
+  state::ClusterState state(options);
+  state.UpsertNode(MakeNode("a", 1));
+  state.UpsertPod(PodBuilder("ns", "p"));
+  const state::PodRecord& pod = state.pod(state.FindPod("ns", "p"));
+  model::ExtenderConfig extender;
+  extender.url_prefix = "http://x";
+  extender.filter_verb = "filter";
+  ExtenderPlugin plugin(state, {extender},
+                        [](state::PodId) { return std::vector<std::string>{"a"}; });
+  const BindPod bind{"ns", "p", pod.uid, "a", {}};
+  ASSERT_TRUE(plugin.Reserve(pod, bind).ok());
+  const auto asked = plugin.Advance(At(1));
+  ASSERT_THAT(asked.actions, SizeIs(1));
+  model::ActionResult refused{1, absl::OkStatus()};
+  refused.node_answers = model::NodeAnswers({{"a", false, false, "no port", 0}});
+  plugin.Answered(std::get<AskExtenders>(asked.actions[0].what).number, refused, At(1));
+  EXPECT_THAT(plugin.TakeChanges(), SizeIs(1));
+  ASSERT_TRUE(plugin.Reserve(pod, bind).ok());
+  plugin.Unreserve("ns", "p");
+  EXPECT_EQ(plugin.known(), 1u) << "the next pause is longer";
+  plugin.Advance(At(1) + absl::Minutes(6));
+  EXPECT_EQ(plugin.known(), 0u);
+}
+
 }  // namespace
 }  // namespace fairlead::core::testing
