@@ -5,48 +5,19 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/json_writer.h"
 #include "base/status_macros.h"
+#include "scheduler/model/qualified_name.h"
 
 namespace fairlead::framework {
 namespace {
 
 constexpr char kFitPlugin[] = "NodeResourcesFit";
 constexpr char kIgnoredResources[] = "ignoredResources";
-
-// A part of a qualified name: at most `most` characters, letters and digits, and between them what
-// `between` has.
-bool IsName(absl::string_view text, size_t most, absl::string_view between, bool upper) {
-  const auto plain = [upper](char c) {
-    return absl::ascii_isdigit(static_cast<unsigned char>(c)) ||
-           absl::ascii_islower(static_cast<unsigned char>(c)) ||
-           (upper && absl::ascii_isupper(static_cast<unsigned char>(c)));
-  };
-  if (text.empty() || text.size() > most || !plain(text.front()) || !plain(text.back())) {
-    return false;
-  }
-  return std::all_of(text.begin(), text.end(), [&](char c) {
-    return plain(c) || between.find(c) != absl::string_view::npos;
-  });
-}
-
-// Of the form "example.com/device", and no resource of Kubernetes itself.
-bool IsExtendedResource(absl::string_view name) {
-  const size_t slash = name.find('/');
-  if (slash == absl::string_view::npos) return false;
-  const absl::string_view domain = name.substr(0, slash);
-  if (!IsName(domain, 253, ".-", /*upper=*/false) || domain.find("..") != absl::string_view::npos ||
-      !IsName(name.substr(slash + 1), 63, "-_.", /*upper=*/true)) {
-    return false;
-  }
-  const bool native = domain == "kubernetes.io" || absl::EndsWith(domain, ".kubernetes.io");
-  return !native && !absl::StartsWith(name, "requests.");
-}
 
 FieldReader IntoPem(std::string* out) {
   return [out](const dom::element& value, const std::string& path) -> absl::Status {
@@ -90,7 +61,7 @@ absl::Status ReadManaged(const dom::element& value, const std::string& path,
                  {{"name", IntoString(&resource.name)},
                   {"ignoredByScheduler", IntoBool(&resource.ignored_by_scheduler)}}));
   const std::string name = Field(path, "name");
-  if (!IsExtendedResource(resource.name)) {
+  if (!model::IsExtendedResourceName(resource.name)) {
     return Bad(name, absl::StrCat("\"", resource.name, "\" is an invalid extended resource name"));
   }
   if (!known.insert(resource.name).second) {

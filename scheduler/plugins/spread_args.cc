@@ -5,10 +5,10 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "scheduler/model/api_names.h"
+#include "scheduler/model/qualified_name.h"
 #include "scheduler/plugins/args.h"
 #include "scheduler/plugins/pod_topology_spread.h"
 
@@ -19,43 +19,6 @@ using model::TopologySpreadConstraint;
 using Constraints = std::vector<TopologySpreadConstraint>;
 
 constexpr int64_t kMostInt32 = std::numeric_limits<int32_t>::max();
-constexpr size_t kLongestLabelName = 63;
-constexpr size_t kLongestPrefix = 253;
-
-// Begins and ends with a letter or a digit, and has no other characters than these and `inner`.
-bool IsName(absl::string_view text, absl::string_view inner) {
-  return !text.empty() && absl::ascii_isalnum(static_cast<unsigned char>(text.front())) &&
-         absl::ascii_isalnum(static_cast<unsigned char>(text.back())) &&
-         std::all_of(text.begin(), text.end(), [&](char c) {
-           return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
-                  inner.find(c) != absl::string_view::npos;
-         });
-}
-
-bool IsSubdomain(absl::string_view text) {
-  if (text.size() > kLongestPrefix) return false;
-  while (true) {
-    const size_t dot = text.find('.');
-    const absl::string_view part = text.substr(0, dot);
-    if (!IsName(part, "-") || std::any_of(part.begin(), part.end(), [](char c) {
-          return absl::ascii_isupper(static_cast<unsigned char>(c));
-        })) {
-      return false;
-    }
-    if (dot == absl::string_view::npos) return true;
-    text.remove_prefix(dot + 1);
-  }
-}
-
-// A key of a label: a name, with a subdomain and a slash before it or without.
-bool IsLabelKey(absl::string_view key) {
-  const size_t slash = key.find('/');
-  if (slash != absl::string_view::npos) {
-    if (!IsSubdomain(key.substr(0, slash))) return false;
-    key.remove_prefix(slash + 1);
-  }
-  return key.size() <= kLongestLabelName && IsName(key, "-_.");
-}
 
 TopologySpreadConstraint Prefer(const char* key, int32_t max_skew) {
   TopologySpreadConstraint constraint;
@@ -87,7 +50,7 @@ absl::Status ReadConstraint(absl::string_view path, const JsonElement& value,
                         "its controller");
         }}}));
   if (max_skew == 0) return BadArg(absl::StrCat(path, ".maxSkew"), "must be given");
-  if (!IsLabelKey(constraint.topology_key)) {
+  if (!model::IsQualifiedName(constraint.topology_key)) {
     return BadArg(absl::StrCat(path, ".topologyKey"), "must be the key of a label");
   }
   if (when.empty()) return BadArg(absl::StrCat(path, ".whenUnsatisfiable"), "must be given");
