@@ -1,7 +1,6 @@
 #include "core/config_fields.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -20,25 +19,9 @@ constexpr int64_t kMaxCount = 1'000'000'000;
 
 }  // namespace
 
-absl::Status Bad(absl::string_view path, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(path.empty() ? "document" : path, ": ", what));
-}
-
 absl::Status ReadObject(const dom::element& value, const std::string& path,
                         const std::map<std::string, Handler>& handlers) {
-  dom::object object;
-  if (value.get(object) != simdjson::SUCCESS) return Bad(path, "must be a mapping");
-  std::set<std::string> seen;
-  for (const auto& [key_view, field] : object) {
-    const std::string key(key_view);
-    const std::string at = path.empty() ? key : absl::StrCat(path, ".", key);
-    auto handler = handlers.find(key);
-    if (handler == handlers.end()) return Bad(at, "is not a known field");
-    if (!seen.insert(key).second) return Bad(at, "is given twice");
-    if (field.is_null()) continue;  // like absent, as in Go
-    FAIRLEAD_RETURN_IF_ERROR(handler->second(field, at));
-  }
-  return absl::OkStatus();
+  return framework::ReadObject(value, path, handlers, "a mapping");
 }
 
 Handler Text(std::string* out) {
@@ -48,13 +31,6 @@ Handler Text(std::string* out) {
     if (absl::StripAsciiWhitespace({text.data(), text.size()}).empty())
       return Bad(path, "must not be empty");
     *out = std::string(text);
-    return absl::OkStatus();
-  };
-}
-
-Handler Flag(bool* out) {
-  return [out](const dom::element& value, const std::string& path) -> absl::Status {
-    if (value.get(*out) != simdjson::SUCCESS) return Bad(path, "must be true or false");
     return absl::OkStatus();
   };
 }
@@ -85,18 +61,17 @@ Handler Span(absl::Duration* out) {
 
 absl::Status ReadNames(const dom::element& value, const std::string& path,
                        std::vector<std::string>& out) {
-  dom::array array;
-  if (value.get(array) != simdjson::SUCCESS) return Bad(path, "must be a list");
   out.clear();
-  for (const dom::element item : array) {
-    const std::string at = absl::StrCat(path, "[", out.size(), "]");
-    std::string name;
-    FAIRLEAD_RETURN_IF_ERROR(Text(&name)(item, at));
-    if (std::find(out.begin(), out.end(), name) != out.end()) {
-      return Bad(at, absl::StrCat("\"", name, "\" is given twice"));
-    }
-    out.push_back(std::move(name));
-  }
+  FAIRLEAD_RETURN_IF_ERROR(framework::ReadArray(
+      value, path, [&out](const dom::element& item, const std::string& at) -> absl::Status {
+        std::string name;
+        FAIRLEAD_RETURN_IF_ERROR(Text(&name)(item, at));
+        if (std::find(out.begin(), out.end(), name) != out.end()) {
+          return Bad(at, absl::StrCat("\"", name, "\" is given twice"));
+        }
+        out.push_back(std::move(name));
+        return absl::OkStatus();
+      }));
   if (out.empty()) return Bad(path, "must name at least one");
   return absl::OkStatus();
 }

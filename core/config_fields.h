@@ -7,7 +7,6 @@
 #include <simdjson.h>
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -15,21 +14,20 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "scheduler/framework/config_json.h"
 
 namespace fairlead::core {
 
-absl::Status Bad(absl::string_view path, absl::string_view what);
+using framework::Bad;
+using Handler = framework::FieldReader;
 
-using Handler =
-    std::function<absl::Status(const simdjson::dom::element& value, const std::string& path)>;
-
-// Every field needs a handler and occurs once; null counts as absent, as in Go.
+// As framework::ReadObject, in the words of YAML.
 absl::Status ReadObject(const simdjson::dom::element& value, const std::string& path,
                         const std::map<std::string, Handler>& handlers);
 
 // The target of a handler outlives it.
 Handler Text(std::string* out);  // not empty
-Handler Flag(bool* out);
+inline Handler Flag(bool* out) { return framework::IntoBool(out); }
 Handler Count(int64_t* out, int64_t minimum);
 Handler Span(absl::Duration* out);  // not negative, finite
 Handler Dollars(int64_t* out);      // in millionths

@@ -34,9 +34,10 @@ absl::Status CheckPercentage(absl::string_view path, int64_t percentage) {
 }
 
 absl::Status ReadObject(const dom::element& value, const std::string& path,
-                        const std::map<std::string, FieldReader>& readers) {
+                        const std::map<std::string, FieldReader>& readers,
+                        absl::string_view wanted) {
   dom::object object;
-  if (value.get(object) != simdjson::SUCCESS) return Bad(path, "must be an object");
+  if (value.get(object) != simdjson::SUCCESS) return Bad(path, absl::StrCat("must be ", wanted));
   std::set<std::string> seen;
   for (const auto& [key_view, field] : object) {
     const std::string key(key_view);

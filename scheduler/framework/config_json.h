@@ -1,8 +1,8 @@
-// Reads JSON objects of KubeSchedulerConfiguration strictly: what is unknown, repeated or of
-// another type is InvalidArgument, named by its path
-// ("profiles[0].plugins.score.enabled[1].weight").
+// Reads JSON objects of configuration documents strictly: what is unknown, repeated or of another
+// type is InvalidArgument, named by its path ("profiles[0].plugins.score.enabled[1].weight").
 //
-// Internal to this module. Thread-safety: pure functions.
+// For readers of configuration alone: this module's, and core/config_fields.h. Thread-safety: pure
+// functions.
 #pragma once
 
 #include <simdjson.h>
@@ -30,9 +30,10 @@ absl::Status CheckPercentage(absl::string_view path, int64_t percentage);
 using FieldReader = std::function<absl::Status(const dom::element&, const std::string& path)>;
 
 // Calls the reader of every field; unknown and repeated fields are errors. A null value is as if
-// the field were absent, as in Go.
+// the field were absent, as in Go. `wanted` is what the message says that the value must be.
 absl::Status ReadObject(const dom::element& value, const std::string& path,
-                        const std::map<std::string, FieldReader>& readers);
+                        const std::map<std::string, FieldReader>& readers,
+                        absl::string_view wanted = "an object");
 absl::Status ReadArray(const dom::element& value, const std::string& path,
                        const FieldReader& reader);
 
