@@ -8,6 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "scheduler/framework/config_testing.h"
 
 namespace fairlead::framework {
 namespace {
@@ -17,14 +18,8 @@ using ::testing::HasSubstr;
 
 // The default plugins and one more.
 Registry TestRegistry() {
-  Registry registry;
-  const PluginFactory none = [](absl::string_view) -> absl::StatusOr<std::unique_ptr<Plugin>> {
-    return absl::UnimplementedError("not made here");
-  };
-  for (const ProfilePlugin& plugin : DefaultProfile().plugins) {
-    EXPECT_TRUE(registry.Register(plugin.name, none).ok());
-  }
-  EXPECT_TRUE(registry.Register("Extra", none).ok());
+  Registry registry = testing::DefaultPlugins();
+  EXPECT_TRUE(registry.Register("Extra", testing::NotMadeHere).ok());
   return registry;
 }
 

@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "scheduler/framework/config.h"
+#include "scheduler/framework/config_testing.h"
 
 namespace fairlead::framework {
 namespace {
@@ -14,20 +15,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Registry DefaultPlugins() {
-  Registry registry;
-  const PluginFactory none = [](absl::string_view) -> absl::StatusOr<std::unique_ptr<Plugin>> {
-    return absl::UnimplementedError("not made here");
-  };
-  for (const ProfilePlugin& plugin : DefaultProfile().plugins) {
-    EXPECT_TRUE(registry.Register(plugin.name, none).ok());
-  }
-  return registry;
-}
-
 absl::StatusOr<SchedulerConfiguration> Read(absl::string_view extenders,
                                             absl::string_view more = "") {
-  static const auto& registry = *new Registry(DefaultPlugins());
+  static const auto& registry = *new Registry(testing::DefaultPlugins());
   return ReadSchedulerConfiguration(
       absl::StrCat(R"({"apiVersion":"kubescheduler.config.k8s.io/v1",)"
                    R"("kind":"KubeSchedulerConfiguration","extenders":)",
