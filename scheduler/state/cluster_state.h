@@ -36,55 +36,10 @@
 #include "scheduler/state/records.h"
 #include "scheduler/state/rows.h"
 #include "scheduler/state/selecting_terms.h"
+#include "scheduler/state/state_options.h"
 #include "scheduler/state/volumes.h"
 
 namespace fairlead::state {
-
-// Short jobs first, without starving long ones. A workload is served as if it had come
-// `duration_weight` times its duration later, so no workload that comes more than that after it is
-// served before it; 0: first come, first served. Its duration is what its first pod says
-// (PodDetails::expected_duration), at most kLongestDuration; `assumed_duration` if it says nothing.
-// The order of two workloads never changes with time, as it would with the ratio of
-// wait to duration that this approximates (highest response ratio next, Brinch Hansen 1971).
-struct JobOrder {
-  static constexpr int64_t kMaxDurationWeight = 1000;
-  static constexpr absl::Duration kLongestDuration = absl::Hours(30 * 24);
-  int64_t duration_weight = 0;  // 0..kMaxDurationWeight
-  absl::Duration assumed_duration = absl::Hours(24);
-};
-
-// The default constraints of topology spread of a profile.
-struct SpreadDefaults {
-  std::vector<model::TopologySpreadConstraint> constraints;  // their selectors are not read
-  model::SpreadOrigin origin = model::SpreadOrigin::kListed;
-};
-
-struct StateOptions {
-  // Pods with one of these scheduler names are ours.
-  std::vector<std::string> scheduler_names;
-  // Which profile places the pods of a scheduler name (model::PodSpec::profile); 0 if it is absent.
-  std::map<std::string, uint16_t, std::less<>> profiles = {};
-  std::string default_queue = "default-queue";
-  // Priority >= this is non-preemptible unless the object says otherwise (KAI: 100).
-  int32_t non_preemptible_priority = 100;
-  int32_t default_priority = 50;
-  // Pods here that request GPUs hold them for the pods that share them (KAI's binder makes them).
-  std::string reservation_namespace = model::kReservationNamespace;
-  // Whether pods that share GPUs are placed; off: refused on every node.
-  bool place_gpu_shares = true;
-  // Whether what pods have of the NUMA nodes of their machines is counted (plugin Numa).
-  bool align_to_numa_nodes = false;
-  // What scores read that most profiles do not: images of nodes and pods (ImageLocality), and
-  // NodeInfo::used_for_scores (NodeResourcesFit, NodeResourcesBalancedAllocation).
-  bool keep_images = false;
-  bool sum_scoring_requests = false;
-  JobOrder job_order = {};
-  // By the position of the profile; one beyond the end has none. Empty: no profile has any.
-  std::vector<SpreadDefaults> spread_defaults = {};
-  // Keys of the labels of pods that plugins read (model::PodSpec::labels_for_plugins). Pods that
-  // differ in one of these labels are of different classes.
-  std::vector<std::string> plugin_labels = {};
-};
 
 // What an event did, for the caller's dirty tracking. All false: nothing that a decision reads
 // changed.
@@ -409,6 +364,8 @@ class ClusterState {
   void CountZones(const model::NodeResourceTopology& topology, bool add);
   [[nodiscard]] std::string CheckZones(const NodeInfo& node) const;
   // Shares of GPUs (gpu_shares.cc).
+  // No pod may join the GPU.
+  [[nodiscard]] bool IsClosedGpu(const std::string& node, const std::string& group) const;
   void ApplyToGroups(const PodRecord& pod, PodStatus status, NodeInfo& node, bool add);
   [[nodiscard]] model::Resources ChargeToOthers(const PodRecord& pod, const NodeInfo& node) const;
   [[nodiscard]] GpuPick GroupsFromApi(const PodRecord& record, const model::Pod& pod,
@@ -446,7 +403,7 @@ class ClusterState {
   void FileForDefaults(const PodRecord& record, const model::Pod& pod);
   Change ReclassDefaults(const std::vector<PodId>& pods);
   [[nodiscard]] std::string CheckDefaultSpread() const;
-  void ChangeClass(PodRecord& record, const model::PodSpec& spec, const GpuPick* groups);
+  void ChangeClass(PodRecord& record, const model::PodSpec& spec);
   // Claims and devices (device_claims.cc).
   struct PodClaims {
     std::vector<std::string> keys;  // "ns/name"; first those that the spec names

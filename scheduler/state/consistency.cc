@@ -8,7 +8,6 @@
 #include "scheduler/model/api_names.h"
 #include "scheduler/state/cluster_state.h"
 #include "scheduler/state/gang_sets.h"
-#include "scheduler/state/unknown_gpu.h"
 
 namespace fairlead::state {
 namespace {
@@ -70,7 +69,7 @@ void ClusterState::SumGpuShares(const PodRecord& pod, const NodeInfo& node,
   for (const std::string& group_id : pod.gpu_groups) {
     GpuGroup& group = groups[group_id];
     group.id = group_id;
-    group.closed = IsUnknownGpu(group_id) || closed_gpus_.contains({node.name(), group_id});
+    group.closed = IsClosedGpu(node.name(), group_id);
     if (classes_[pod.pod_class].reservation) {
       ++group.reservations;
       if (pod.status == PodStatus::kReleasing) ++group.ending;

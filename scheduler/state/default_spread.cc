@@ -63,8 +63,7 @@ Change ClusterState::ReclassDefaults(const std::vector<PodId>& pods) {
     std::optional<model::PodSpec> selected = SelectedSpec(spec, record.labels);
     if (selected.has_value()) spec = *std::move(selected);
     if (spec == *former) continue;
-    const GpuPick groups = record.gpu_groups;
-    ChangeClass(record, spec, &groups);
+    ChangeClass(record, spec);
     change.capacity = change.workloads = true;
   }
   if (change.Any()) ++version_;

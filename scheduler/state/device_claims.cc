@@ -155,8 +155,7 @@ void ClusterState::RefreshPodClaims(PodId id) {
   ResolveClaims(record, ask, spec);
   if (devices_.demand_version() != demands_on_nodes_) RefreshAllDevices();
   if (spec == *classes_[record.pod_class].spec) return;
-  const GpuPick groups = record.gpu_groups;
-  ChangeClass(record, spec, &groups);
+  ChangeClass(record, spec);
 }
 
 namespace {

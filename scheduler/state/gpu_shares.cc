@@ -43,6 +43,10 @@ int64_t WholeMilli(const PodClass& pod_class) {
 
 }  // namespace
 
+bool ClusterState::IsClosedGpu(const std::string& node, const std::string& group) const {
+  return IsUnknownGpu(group) || (!closed_gpus_.empty() && closed_gpus_.contains({node, group}));
+}
+
 void ClusterState::ApplyToGroups(const PodRecord& pod, PodStatus status, NodeInfo& node, bool add) {
   const bool promised = status == PodStatus::kPipelined;
   if (!promised && !HoldsNode(status)) return;
@@ -57,8 +61,7 @@ void ClusterState::ApplyToGroups(const PodRecord& pod, PodStatus status, NodeInf
     if (it == node.gpu_groups.end() || it->id != id) {
       FAIRLEAD_CHECK(add, absl::StrCat("pod ", pod.name, " leaves a GPU group that is not there"));
       it = node.gpu_groups.insert(it, GpuGroup{id});
-      it->closed =
-          IsUnknownGpu(id) || (!closed_gpus_.empty() && closed_gpus_.contains({node.name(), id}));
+      it->closed = IsClosedGpu(node.name(), id);
     }
     GpuGroup& group = *it;
     const int64_t used = group.WholeUsed();
@@ -90,7 +93,7 @@ Change ClusterState::CloseGpuGroup(const std::string& node, const std::string& g
   if (id == kNoId) return change;
   for (GpuGroup& row : nodes_[id].gpu_groups) {
     if (row.id != group) continue;
-    row.closed = closed || IsUnknownGpu(group);
+    row.closed = IsClosedGpu(node, group);
     TouchNode(id);
     change.capacity = true;
   }

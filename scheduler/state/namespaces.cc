@@ -61,8 +61,7 @@ Change ClusterState::ReclassByNamespaces() {
     model::PodSpec spec = *former;
     ResolveNamespaces(spec);
     if (spec == *former) continue;
-    const GpuPick groups = record.gpu_groups;
-    ChangeClass(record, spec, &groups);
+    ChangeClass(record, spec);
     change.capacity = change.workloads = true;
   }
   if (!new_terms_.empty()) change.workloads |= ReclassSelected();

@@ -249,8 +249,7 @@ bool ClusterState::RefreshVolumesOf(PodId id) {
   if (needs == *classed.volume_needs) return false;
   model::PodSpec spec = classed;
   spec.volume_needs.Set(std::move(needs));
-  const GpuPick groups = record.gpu_groups;
-  ChangeClass(record, spec, &groups);
+  ChangeClass(record, spec);
   return true;
 }
 

@@ -334,8 +334,7 @@ Change ClusterState::UpsertPod(const model::Pod& pod) {
   const bool volumes = ReadVolumes(record, pod);
   const model::PodSpec& classed = *classes_[record.pod_class].spec;
   if (claims || volumes ? !SameWithoutClaims(classed, spec) : !(classed == spec)) {
-    const GpuPick groups = record.gpu_groups;
-    ChangeClass(record, spec, &groups);
+    ChangeClass(record, spec);
     change.capacity = true;
     change.workloads = true;
   }
@@ -364,12 +363,12 @@ Change ClusterState::UpsertPod(const model::Pod& pod) {
   return change;
 }
 
-// Resized in place or relabelled: it leaves its old class, with everything charged for it. `groups`
-// that the new class cannot have are replaced.
-void ClusterState::ChangeClass(PodRecord& record, const model::PodSpec& spec,
-                               const GpuPick* groups) {
+// Resized in place or relabelled: it leaves its old class, with everything charged for it. GPU
+// groups that the new class cannot have are replaced.
+void ClusterState::ChangeClass(PodRecord& record, const model::PodSpec& spec) {
   const PodStatus status = record.status;
   const NodeId node = record.node;
+  const GpuPick groups = record.gpu_groups;
   // What was decided for its volumes may be written already.
   const VolumeDecisions decisions = VolumeDecisionsOf(record.id);
   MovePod(record.id, PodStatus::kPending, kNoId);
@@ -380,7 +379,7 @@ void ClusterState::ChangeClass(PodRecord& record, const model::PodSpec& spec,
   GpuPick there;
   if (node != kNoId && classes_[record.pod_class].SharesGpu()) {
     const auto devices = static_cast<size_t>(std::max<int64_t>(1, spec.gpu_share.devices));
-    there = groups->size() == devices ? *groups : GpuPick{};
+    there = groups.size() == devices ? groups : GpuPick{};
     for (int64_t number = 0; there.size() < devices; ++number) {
       there.push_back(UnknownGpuId(record.uid, nodes_[node].name(), number));
     }
@@ -397,8 +396,7 @@ Change ClusterState::SetNodeAnswers(PodId id, const model::NodeAnswers& answers)
   if (former->node_answers == answers) return change;
   model::PodSpec spec = *former;
   spec.node_answers = answers;
-  const GpuPick groups = record.gpu_groups;
-  ChangeClass(record, spec, &groups);
+  ChangeClass(record, spec);
   change.workloads = true;
   return change;
 }

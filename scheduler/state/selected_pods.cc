@@ -88,8 +88,7 @@ bool ClusterState::ReclassSelected() {
     if (!concerns && !(new_keys && has_some_labels)) continue;
     const std::optional<model::PodSpec> selected = SelectedSpec(*former, record.labels);
     if (!selected.has_value() || *selected == *former) continue;
-    const GpuPick groups = record.gpu_groups;
-    ChangeClass(record, *selected, &groups);
+    ChangeClass(record, *selected);
     any = true;
   }
   return any;
