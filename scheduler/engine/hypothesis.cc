@@ -121,13 +121,7 @@ Diagnosis Feasibility::WhyNot(state::PodClassId pod_class) const {
     // Ordered nodes are told about by the requests, not counted among the nodes that refuse.
     if (!node.exists || !node.TakesBindings()) continue;
     ++diagnosis.nodes;
-    if (Suits(pod_class, id)) {
-      diagnosis.suits_some_node = true;
-      if (Fits(pod_class, id, Capacity::kEmpty)) {
-        diagnosis.fits_some_node_empty = true;
-        ++diagnosis.nodes_fit_empty;
-      }
-    }
+    if (Fits(pod_class, id, Capacity::kEmpty)) ++diagnosis.nodes_fit_empty;
     framework::Status why;
     if (Fits(pod_class, id, capacity, &why)) continue;
     std::string reason = std::move(why.reason);

@@ -44,11 +44,7 @@ namespace fairlead::engine {
 struct Diagnosis {
   std::vector<verdict::FailedPredicate> predicates;  // most nodes first, then by text
   int64_t nodes = 0;
-  // Some node would take it if it were empty: time or eviction would do. And how many would.
-  bool fits_some_node_empty = false;
-  int64_t nodes_fit_empty = 0;
-  // Some node's object (labels, taints) suits it, whatever its size.
-  bool suits_some_node = false;
+  int64_t nodes_fit_empty = 0;  // how many of them would take it if they were empty
   // Only a change of a node's object can change any of this.
   bool by_objects = false;
 };

@@ -58,14 +58,19 @@ std::string PreemptionText(const Verdict& v, int64_t nodes) {
 
 }  // namespace
 
-std::string NodesAvailable(const Verdict& v) {
+bool RestsOnNodes(const Verdict& v) {
   if (CategoryOf(v.code) == Category::kPolicy || v.code == Code::kWaitingForVictims ||
       v.code == Code::kNodesRequested) {
-    return "";
+    return false;
   }
-  if (v.nodes_asked.has_value() && *v.nodes_asked == 0) {
-    return "no nodes available to schedule pods.";
-  }
+  return v.nodes_asked.has_value() ||
+         std::any_of(v.failed_predicates.begin(), v.failed_predicates.end(),
+                     [](const FailedPredicate& p) { return p.nodes > 0; });
+}
+
+std::string NodesAvailable(const Verdict& v) {
+  if (!RestsOnNodes(v)) return "";
+  if (v.nodes_asked == 0) return "no nodes available to schedule pods.";
   int64_t refused = 0;
   Histogram reasons;
   for (const FailedPredicate& p : v.failed_predicates) {
@@ -73,7 +78,6 @@ std::string NodesAvailable(const Verdict& v) {
     Count(p, reasons);
   }
   const int64_t nodes = std::max(refused, v.nodes_asked.value_or(0));
-  if (nodes <= 0) return "";
   reasons[v.min_member > 1 ? "node(s) had room for a part of the gang only"
                            : "node(s) had room that the workload may not use"] += nodes - refused;
   std::string text = TextOf(nodes, reasons);

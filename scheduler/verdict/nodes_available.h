@@ -18,5 +18,7 @@ namespace fairlead::verdict {
 // the text goes on, as upstream's does after a preemption that found none: " preemption: 0/12 nodes
 // are available: ...".
 std::string NodesAvailable(const Verdict& verdict);
+// True if that is not empty. O(predicates).
+bool RestsOnNodes(const Verdict& verdict);
 
 }  // namespace fairlead::verdict

@@ -308,7 +308,7 @@ Words CostCapReached(const Verdict& v) {
 // What the nodes said is told before it.
 Words InsufficientCapacity(const Verdict& v) {
   std::string fact = GangPrefix(v);
-  if (NodesAvailable(v).empty()) {
+  if (!RestsOnNodes(v)) {
     absl::StrAppend(&fact, "no node fits");
   } else {
     absl::string_view whose = fact;
@@ -507,8 +507,7 @@ std::string ConditionMessage(const Verdict& v) {
 
 std::string EventNote(const Verdict& v) {
   std::string message = Message(v);
-  const bool by_nodes = !NodesAvailable(v).empty();
-  if (by_nodes || IsHeldBack(v.code)) return message;
+  if (RestsOnNodes(v) || IsHeldBack(v.code)) return message;
   return Bounded(absl::StrCat(CodeName(v.code), ": ", message));
 }
 

@@ -149,9 +149,8 @@ struct Verdict {
 
 // A hash of everything except changing numbers: two verdicts with equal hashes need no new write.
 // It excludes position, counts of pods and nodes, whether victims were sought, used and missing
-// amounts, expected_at, amounts in
-// the texts of details and unblockers (WithoutAmounts), the order of predicates, and all predicates
-// if policy holds the workload.
+// amounts, expected_at, amounts in the texts of details and unblockers (WithoutAmounts), the order
+// of predicates, and all predicates if policy holds the workload.
 std::string Hash(const Verdict& verdict);
 
 // True only if the hashes are equal; computes no hash. False proves nothing.
