@@ -77,14 +77,18 @@ state::Change DecisionLoop::Impl::RemoveVolumeObject(const model::Delete& remove
 }
 
 void DecisionLoop::Impl::PodChanged(const model::Pod& pod) {
-  shares.shares().PodChanged(pod);
-  bindings.PodChanged(pod);
-  const bool verdict =
-      !pod.node_name.empty() && (pod.scheduled.status == "False" ||
-                                 !pod.meta.annotations.Get(model::kVerdictAnnotation).empty());
-  if (!verdict && !verdicts.AwaitsBound()) return;
   const state::PodId id = state.FindPod(pod.meta.ns, pod.meta.name);
-  if (id != state::kNoId) verdicts.PodSeen(id);
+  shares.shares().PodChanged(pod);
+  bindings.PodChanged(id, pod);
+  if (id == state::kNoId) return;
+  const state::PodRecord& record = state.pod(id);
+  const bool on_node = !pod.node_name.empty();
+  if (!on_node && record.ours && record.status == PodStatus::kPending) {
+    waits.Seen(id, record.uid);
+  }
+  const bool verdict = on_node && (pod.scheduled.status == "False" ||
+                                   !pod.meta.annotations.Get(model::kVerdictAnnotation).empty());
+  if (verdict || verdicts.AwaitsBound()) verdicts.PodSeen(id);
 }
 
 uint64_t DecisionLoop::Impl::Send(model::Action action) {

@@ -330,13 +330,6 @@ state::Change DecisionLoop::Impl::UpsertPod(const model::Pod& pod) {
   state::Change change = state.UpsertPod(pod);
   change.capacity |= nodes.PodsSeen(pod.meta.resource_version);
   if (!succeeded) PodChanged(pod);
-  if (pod.node_name.empty()) {
-    const state::PodId id = state.FindPod(pod.meta.ns, pod.meta.name);
-    if (id != state::kNoId && state.pod(id).ours &&
-        state.pod(id).status == state::PodStatus::kPending) {
-      waits.Seen(id, pod.meta.uid);
-    }
-  }
   return change;
 }
 

@@ -11,10 +11,6 @@ namespace {
 // A pod that does not come again has ended.
 constexpr absl::Duration kForgetAfter = absl::Minutes(5);
 
-bool Asks(const model::ExtenderConfig& extender) {
-  return !extender.filter_verb.empty() || !extender.prioritize_verb.empty();
-}
-
 // The node of the binding is admitted, and the scores prefer no other one.
 bool Confirms(const model::NodeAnswers& answers, const std::string& node) {
   const model::NodeAnswer* const own = answers.Find(node);
@@ -44,12 +40,16 @@ bool ExtenderPlugin::IsInterested(const model::ExtenderConfig& extender,
                      });
 }
 
+bool ExtenderPlugin::IsAskedAbout(const model::ExtenderConfig& extender,
+                                  const state::PodClass& pod_class) const {
+  const bool asks = !extender.filter_verb.empty() || !extender.prioritize_verb.empty();
+  return asks && IsInterested(extender, pod_class);
+}
+
 std::vector<int32_t> ExtenderPlugin::AskedAbout(const state::PodClass& pod_class) const {
   std::vector<int32_t> asked;
   for (size_t i = 0; i < extenders_.size(); ++i) {
-    if (Asks(extenders_[i]) && IsInterested(extenders_[i], pod_class)) {
-      asked.push_back(static_cast<int32_t>(i));
-    }
+    if (IsAskedAbout(extenders_[i], pod_class)) asked.push_back(static_cast<int32_t>(i));
   }
   return asked;
 }
@@ -67,7 +67,7 @@ int32_t ExtenderPlugin::BinderOf(const state::PodRecord& pod) const {
 bool ExtenderPlugin::Needs(const state::PodRecord& pod) const {
   const state::PodClass& pod_class = state_.pod_class(pod.pod_class);
   const bool asked = std::any_of(extenders_.begin(), extenders_.end(), [&](const auto& extender) {
-    return Asks(extender) && IsInterested(extender, pod_class);
+    return IsAskedAbout(extender, pod_class);
   });
   if (!asked) return false;
   // What its class has of answers is fresh.

@@ -90,7 +90,9 @@ class ExtenderPlugin final : public BindingPlugin {
 
   [[nodiscard]] bool IsInterested(const model::ExtenderConfig& extender,
                                   const state::PodClass& pod_class) const;
-  // Those that filter or score, and have an interest in the pod.
+  // It filters or scores, and has an interest in the pod.
+  [[nodiscard]] bool IsAskedAbout(const model::ExtenderConfig& extender,
+                                  const state::PodClass& pod_class) const;
   [[nodiscard]] std::vector<int32_t> AskedAbout(const state::PodClass& pod_class) const;
   void RetireAt(absl::Time due, const std::string& key, Row& row);
   void Expire(absl::Time now);

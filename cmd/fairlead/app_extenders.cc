@@ -37,13 +37,10 @@ std::function<void(model::ActionResult)> Application::TakeLater(bool bound) {
   };
 }
 
+// The loop asks, and lets bind, those alone with which it was made.
 void Application::AskExtenders(const model::Action& action) {
-  const auto take = TakeLater(/*bound=*/false);
-  if (extenders_ == nullptr) {
-    return take({action.id, absl::UnimplementedError("there are no extenders")});
-  }
   extenders_->Ask(std::get<model::AskExtenders>(action.what),
-                  [take, id = action.id](extenders::Answer said) {
+                  [take = TakeLater(/*bound=*/false), id = action.id](extenders::Answer said) {
                     model::ActionResult result{id, std::move(said.status)};
                     result.node_answers = std::move(said.answers);
                     result.extender = said.failed;
@@ -52,10 +49,6 @@ void Application::AskExtenders(const model::Action& action) {
 }
 
 void Application::BindByExtender(const model::Action& action) {
-  if (extenders_ == nullptr) {
-    return TakeLater(/*bound=*/false)(
-        {action.id, absl::UnimplementedError("there are no extenders")});
-  }
   ++open_binds_;
   const auto& bind = std::get<model::BindPod>(action.what);
   const bool ignorable = options_.core.extenders[static_cast<size_t>(bind.extender)].ignorable;

@@ -378,11 +378,9 @@ void BindingPipeline::Decided(state::PodId pod, Row& row) {
   if (row.step == 0) Drop(pod);
 }
 
-void BindingPipeline::PodChanged(const model::Pod& pod) {
+void BindingPipeline::PodChanged(state::PodId id, const model::Pod& pod) {
   const bool watch_groups = settle_.wait > absl::ZeroDuration();
-  if (steps_.empty() && !watch_groups) return;
-  const state::PodId id = state_.FindPod(pod.meta.ns, pod.meta.name);
-  if (id == state::kNoId) return;
+  if (id == state::kNoId || (steps_.empty() && !watch_groups)) return;
   if (watch_groups) {
     const state::PodRecord& record = state_.pod(id);
     const bool may = record.ours && pod.node_name.empty() && !pod.meta.owners.empty() &&

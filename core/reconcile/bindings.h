@@ -88,7 +88,8 @@ class BindingPipeline {
   void Add(const std::vector<engine::Binding>& bindings, absl::Time now);
 
   // ---- events from the watch, after the state has applied them
-  void PodChanged(const model::Pod& pod);
+  // `id`: its row; kNoId: the state has none.
+  void PodChanged(state::PodId id, const model::Pod& pod);
   void PodGroupSeen() { group_seen_ = true; }
   // Call it before the state removes the pod.
   void PodGoing(state::PodId pod);
