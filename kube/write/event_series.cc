@@ -49,22 +49,16 @@ class EventProtocol final : public WriteProtocol {
   Decision OnAnswer(const WriteAnswer& answer) override {
     const std::string what = absl::StrCat("event ", record_->event.reason, " of ",
                                           model::Key(record_->event.ns, record_->event.name));
-    Decision decision = DecideGenerally(what, answer);
     if (IsUnknown(answer)) unknown_ = true;
-    return record_->exists ? OnPatched(answer, std::move(decision))
-                           : OnPosted(answer, std::move(decision));
+    return record_->exists ? OnPatched(answer, DecideGenerally(what, answer))
+                           : OnPosted(DecideCreation(what, answer));
   }
 
  private:
   // One observation has one name: an event of that name is this one, of an attempt without an
-  // answer. Another 409 is about what was read to admit the event.
-  Decision OnPosted(const WriteAnswer& answer, Decision decision) const {
-    if (HasCode(answer, 409)) {
-      if (DecodeStatus(answer->content_type, answer->body).reason != "AlreadyExists") {
-        return Retry(absl::AbortedError(decision.status.message()));
-      }
-      decision.status = absl::OkStatus();
-    }
+  // answer.
+  Decision OnPosted(Decision decision) const {
+    if (absl::IsAlreadyExists(decision.status)) decision.status = absl::OkStatus();
     if (decision.status.ok()) {
       record_->exists = true;
       record_->told = 1;

@@ -106,4 +106,15 @@ Decision DecideGenerally(absl::string_view what, const WriteAnswer& answer) {
   return decision;
 }
 
+Decision DecideCreation(absl::string_view what, const WriteAnswer& answer) {
+  Decision decision = DecideGenerally(what, answer);
+  if (!HasCode(answer, 409)) return decision;
+  const std::string text(decision.status.message());
+  if (DecodeStatus(answer->content_type, answer->body).reason != "AlreadyExists") {
+    return Retry(absl::AbortedError(text));
+  }
+  decision.status = absl::AlreadyExistsError(text);
+  return decision;
+}
+
 }  // namespace fairlead::kube

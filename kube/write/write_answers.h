@@ -31,5 +31,9 @@ bool IsUnknown(const WriteAnswer& answer);
 std::string Describe(absl::string_view what, const WriteAnswer& answer);
 // Applies the rules for "any"; callers have checked their own codes before.
 Decision DecideGenerally(absl::string_view what, const WriteAnswer& answer);
+// The same for the creation of an object by its name. A 409 with reason AlreadyExists is that. A
+// new object has no version that could be in conflict: any other 409 is about what was read to
+// admit it (a ResourceQuota that changed meanwhile), and nothing was made, so it is tried again.
+Decision DecideCreation(absl::string_view what, const WriteAnswer& answer);
 
 }  // namespace fairlead::kube

@@ -120,28 +120,16 @@ class SimpleProtocol final : public WriteProtocol {
   HttpRequest Next(absl::Time now) override { return ToRequest(encode_(now)); }
 
   Decision OnAnswer(const Answer& answer) override {
-    Decision decision = DecideGenerally(what_, answer);
+    Decision decision =
+        shape_ == Shape::kCreate ? DecideCreation(what_, answer) : DecideGenerally(what_, answer);
     if (IsUnknown(answer)) unknown_ = true;
-    if (HasCode(answer, 409) && shape_ == Shape::kCreate) {
-      OnConflict(answer, decision);
-    } else if (HasCode(answer, 404) && shape_ == Shape::kDelete && unknown_) {
+    if (HasCode(answer, 404) && shape_ == Shape::kDelete && unknown_) {
       decision.status = absl::OkStatus();
     }
     return decision;
   }
 
  private:
-  // A new object has no version that could be in conflict: the other 409 is about what was read to
-  // admit it (a ResourceQuota that changed meanwhile), and nothing was made.
-  static void OnConflict(const Answer& answer, Decision& decision) {
-    const std::string text(decision.status.message());
-    if (DecodeStatus(answer->content_type, answer->body).reason != "AlreadyExists") {
-      decision = Retry(absl::AbortedError(text));
-    } else {
-      decision.status = absl::AlreadyExistsError(text);
-    }
-  }
-
   std::string what_;
   Shape shape_;
   Encode encode_;
