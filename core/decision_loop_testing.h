@@ -135,6 +135,27 @@ class NoHookTest : public DecisionLoopTest {
   }
 };
 
+// Without the hook, a node "n" full of pods of low priority, and the pod "high", which needs some
+// of it.
+class FullNodeTest : public DecisionLoopTest {
+ protected:
+  void Start(int victims, int wanted) {
+    options_.hook.enabled = false;
+    Restart();
+    SyncAll();
+    Put(MakeQueue("q", "", kUnlimited, kUnlimited));
+    Put(MakeNode("n", victims));
+    for (int i = 0; i < victims; ++i) Put(Victim(i));
+    Put(PodBuilder("ns", "high").Queue("q").Gpus(wanted).Priority("high", 60).Created(99).Build());
+  }
+  static PodBuilder Victim(int i) {
+    PodBuilder pod("ns", absl::StrCat("v", i));
+    pod.Queue("q").Gpus(1).Priority("low", 10).Created(i).On("n").Label("app",
+                                                                        absl::StrCat("app", i));
+    return pod;
+  }
+};
+
 // Three pods of one GPU each in a queue that may have two, and no node.
 class PurchaseTest : public DecisionLoopTest {
  protected:

@@ -110,26 +110,7 @@ TEST_F(EventsTest, TheTimeToSchedulePodsIsCountedWithoutGates) {
   EXPECT_EQ(pods, 2);
 }
 
-class VictimEventsTest : public DecisionLoopTest {
- protected:
-  // A full node of low priority and a workload of high priority.
-  void Start(int victims, int wanted) {
-    options_.hook.enabled = false;
-    Restart();
-    SyncAll();
-    Put(MakeQueue("q", "", kUnlimited, kUnlimited));
-    Put(MakeNode("n", victims));
-    for (int i = 0; i < victims; ++i) {
-      Put(PodBuilder("ns", absl::StrCat("v", i))
-              .Queue("q")
-              .Gpus(1)
-              .Priority("low", 10)
-              .On("n")
-              .Build());
-    }
-    Put(PodBuilder("ns", "high").Queue("q").Gpus(wanted).Priority("high", 60).Created(99).Build());
-  }
-};
+using VictimEventsTest = FullNodeTest;
 
 // Each pod's event is told by its own scheduler, as kube-scheduler's events are.
 TEST_F(VictimEventsTest, TheEventOfAVictimNamesWhatItMakesWayFor) {

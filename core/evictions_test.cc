@@ -281,24 +281,8 @@ TEST(EvictionConfigurationTest, FieldsReachTheirOptionsAndNonsenseIsNamed) {
 
 // ---- in the loop
 
-class EvictionLoopTest : public DecisionLoopTest {
+class EvictionLoopTest : public FullNodeTest {
  protected:
-  // A full node of low priority and a workload of high priority.
-  void Start(int victims, int wanted) {
-    options_.hook.enabled = false;
-    Restart();
-    SyncAll();
-    Put(MakeQueue("q", "", kUnlimited, kUnlimited));
-    Put(MakeNode("n", victims));
-    for (int i = 0; i < victims; ++i) Put(Victim(i));
-    Put(PodBuilder("ns", "high").Queue("q").Gpus(wanted).Priority("high", 60).Created(99).Build());
-  }
-  static PodBuilder Victim(int i) {
-    PodBuilder pod("ns", absl::StrCat("v", i));
-    pod.Queue("q").Gpus(1).Priority("low", 10).Created(i).On("n").Label("app",
-                                                                        absl::StrCat("app", i));
-    return pod;
-  }
   std::vector<std::string> Asked(const StepResult& result) {
     return Names(Of<model::EvictPod>(result));
   }

@@ -420,14 +420,18 @@ TEST_F(ApiObjectsTest, RemoveNowWaitsForNoFinalizer) {
 
 // ---- events and leases --------------------------------------------------------------------------
 
+Json AnEvent() {
+  return Object("events.k8s.io/v1", "Event", "e",
+                {{"reportingController", "c"},
+                 {"reportingInstance", "i"},
+                 {"action", "a"},
+                 {"reason", "r"},
+                 {"note", "n"},
+                 {"regarding", {{"kind", "Pod"}, {"namespace", "default"}}}});
+}
+
 TEST_F(ApiObjectsTest, EventsAreCheckedAndForgottenAfterAnHour) {
-  Json event = Object("events.k8s.io/v1", "Event", "e",
-                      {{"reportingController", "c"},
-                       {"reportingInstance", "i"},
-                       {"action", "a"},
-                       {"reason", "r"},
-                       {"note", "n"},
-                       {"regarding", {{"kind", "Pod"}, {"namespace", "default"}}}});
+  Json event = AnEvent();
   EXPECT_EQ(world_.Call("POST", kEvents, event).status, 201);
   EXPECT_EQ(world_.Call("POST", kEvents, event).reason(), "AlreadyExists");
   world_.Run(absl::Hours(1));
@@ -438,13 +442,7 @@ TEST_F(ApiObjectsTest, EventsAreCheckedAndForgottenAfterAnHour) {
 }
 
 TEST_F(ApiObjectsTest, OfAnEventTheSeriesAloneMayChange) {
-  Json event = Object("events.k8s.io/v1", "Event", "e",
-                      {{"reportingController", "c"},
-                       {"reportingInstance", "i"},
-                       {"action", "a"},
-                       {"reason", "r"},
-                       {"note", "n"},
-                       {"regarding", {{"kind", "Pod"}, {"namespace", "default"}}}});
+  Json event = AnEvent();
   const std::string path = absl::StrCat(kEvents, "/e");
   const Json series = {
       {"series", {{"count", 2}, {"lastObservedTime", "2026-11-21T02:00:39.123456Z"}}}};

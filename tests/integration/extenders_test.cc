@@ -59,6 +59,12 @@ class ExtendersTest : public IntegrationTest {
         url.empty() ? absl::StrCat(server_->url(), "/s") : url, "\n", fields);
     return settings;
   }
+  // An address where no server is.
+  std::string DeadUrl() {
+    const std::string url = server_->url();
+    server_.reset();
+    return url;
+  }
   Json LastAsked(const std::string& target) {
     const std::lock_guard<std::mutex> lock(mutex_);
     return last_[target];
@@ -176,8 +182,7 @@ TEST_F(ExtendersTest, OnlyPodsWithItsResourceAreItsOwnAndItBindsThem) {
 
 TEST_F(ExtendersTest, ADeadExtenderFailsItsPodsAndSaysSo) {
   MakeNode("a", 1);
-  const std::string url = server_->url();
-  server_.reset();
+  const std::string url = DeadUrl();
   Start(With("  filterVerb: filter\n", url));
   MakePod({.name = "p"});
   EXPECT_TRUE(Waits("p", url));
@@ -186,9 +191,7 @@ TEST_F(ExtendersTest, ADeadExtenderFailsItsPodsAndSaysSo) {
 
 TEST_F(ExtendersTest, ADeadExtenderThatIsIgnorableIsLeftOut) {
   MakeNode("a", 1);
-  const std::string url = server_->url();
-  server_.reset();
-  Start(With("  filterVerb: filter\n  ignorable: true\n", url));
+  Start(With("  filterVerb: filter\n  ignorable: true\n", DeadUrl()));
   MakePod({.name = "p"});
   EXPECT_TRUE(Bound({"p"}));
 }
