@@ -28,7 +28,7 @@ struct SourceOptions {
   // Options for every reflector; kind, keeps and seed are set per reflector.
   ReflectorOptions reflector;
   uint64_t seed = 0;  // different in every replica, so that replicas do not send requests together
-  // Kinds that nobody needs: not requested, and nothing is said about them.
+  // Kinds that no decision needs: not requested, and nothing is said about them.
   std::vector<model::Kind> unread;
 };
 

@@ -16,7 +16,7 @@ using ::testing::IsEmpty;
 using testing::Job;
 using ::testing::Not;
 
-// Queue a lends both GPUs of the node from queue b. Whoever is evicted comes back at once.
+// Queue a lends both GPUs of the node from queue b. A pod that is evicted comes back at once.
 class EvictionBackoffTest : public ::testing::Test {
  protected:
   EvictionBackoffTest() {

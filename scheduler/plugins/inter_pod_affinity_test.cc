@@ -273,7 +273,7 @@ TEST_F(InterPodAffinityTest, PreferencesOfPodsThatAreThere) {
   EXPECT_EQ(Score(*affinity_, "a1"), 0);
   EXPECT_EQ(Score(*affinity_, "b1"), 0);
   // All terms count for a pod with a preference.
-  Pod({AppTerm("nobody", "zone", 1)});
+  Pod({AppTerm("no-pod", "zone", 1)});
   EXPECT_EQ(Score(*affinity_, "a1"), 100 * kPreferenceStep);
   EXPECT_EQ(Score(*affinity_, "b1"), 18 * kPreferenceStep);
 }

@@ -34,8 +34,8 @@ Resources AmountsOf(const ZoneShare& share) {
   return amounts;
 }
 
-// Nothing if it names zones that are not there, or more than pods of the class request: whoever may
-// annotate pods must not be able to empty a machine's account.
+// Nothing if it names zones that are not there, or more than pods of the class request: an
+// annotation must not empty the account of a machine.
 ZonePick PickOf(const std::vector<ZoneAmounts>& recorded, const NumaNode& node,
                 const Resources& requests, const model::ResourceNames& names) {
   ZonePick pick;
@@ -107,7 +107,7 @@ void ClusterState::ChooseZones(const PodRecord& pod, PodStatus status, NodeId no
   const NumaNode& numa = *nodes_[node].numa;
   const PodClass& pod_class = classes_[pod.pod_class];
   if (node == pod.node && pod.status == PodStatus::kReleasing && status == PodStatus::kPipelined) {
-    // A victim that could stay keeps what it has, if nobody was promised that.
+    // A victim that could stay keeps what it has, if it is promised to no other pod.
     const ZonePick had = PickOfPod(pod.id);
     if (HaveRoomFor(numa, had)) return;
     SetPick(pod.id,
