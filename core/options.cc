@@ -42,8 +42,10 @@ state::StateOptions StateOptionsFor(const Options& options) {
   state.sum_scoring_requests = Scores(options, plugins::NodeResourcesFit::kName);
   state.spread_defaults = plugins::SpreadDefaultsOf(options.profiles);
   state.profiles.clear();
+  state.priority_rules.clear();
   for (size_t i = 0; i < options.profiles.size(); ++i) {
     state.profiles.emplace(options.profiles[i].scheduler_name, static_cast<uint16_t>(i));
+    state.priority_rules.push_back(options.profiles[i].priority_rules);
   }
   return state;
 }

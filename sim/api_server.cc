@@ -35,11 +35,15 @@ void ApiServer::Admit(model::Pod& pod) const {
   if (pod.priority.has_value()) return;
   if (!pod.priority_class_name.empty()) {
     const auto* named = Find<model::PriorityClass>(pod.priority_class_name);
-    if (named != nullptr) pod.priority = named->value;
+    if (named == nullptr) return;
+    pod.priority = named->value;
+    pod.never_preempts = named->never_preempts;
     return;
   }
   for (const auto& [name, priority_class] : All<model::PriorityClass>()) {
-    if (priority_class.global_default) pod.priority = priority_class.value;
+    if (!priority_class.global_default) continue;
+    pod.priority = priority_class.value;
+    pod.never_preempts = priority_class.never_preempts;
   }
 }
 

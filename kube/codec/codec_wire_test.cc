@@ -61,6 +61,7 @@ TEST(CodecWireTest, NegativeNumbersAreTenBytes) {
   priority_class.mutable_metadata()->set_name("low");
   priority_class.set_value(-5);
   priority_class.set_globaldefault(true);
+  priority_class.set_preemptionpolicy("Never");
   absl::StatusOr<Object> object = DecodeObject(
       model::Kind::kPriorityClass, kProtobuf,
       Envelope("scheduling.k8s.io/v1", "PriorityClass", priority_class.SerializeAsString()));
@@ -69,6 +70,7 @@ TEST(CodecWireTest, NegativeNumbersAreTenBytes) {
   EXPECT_EQ(got.meta.name, "low");
   EXPECT_EQ(got.value, -5);
   EXPECT_TRUE(got.global_default);
+  EXPECT_TRUE(got.never_preempts);
 }
 
 TEST(CodecWireTest, ZeroTimeIsNoTime) {

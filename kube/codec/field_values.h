@@ -41,6 +41,9 @@ void SetPositive(int64_t value, const FieldPath& path, Problems& problems, int32
 // the model.
 void SetWeight(int64_t value, const FieldPath& path, Problems& problems, int32_t& out);
 
+// preemptionPolicy of pods and PriorityClasses; the other one is PreemptLowerPriority.
+inline constexpr char kNeverPreempts[] = "Never";
+
 model::PodPhase ParsePodPhase(absl::string_view text);
 
 // One entry of a resource map. Amounts are never negative.

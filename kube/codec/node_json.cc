@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "kube/codec/field_values.h"
 #include "kube/codec/json_codec.h"
 #include "kube/codec/node_draft.h"
 
@@ -89,6 +90,7 @@ void Read(JsonReader& reader, JsonValue value, model::PriorityClass& out) {
     if (key == "metadata") ReadMeta(reader, v, at, out.meta);
     if (key == "value") out.value = reader.Int32(v, at).value_or(0);
     if (key == "globalDefault") reader.Bool(v, at, out.global_default);
+    if (key == "preemptionPolicy") out.never_preempts = reader.Text(v, at) == kNeverPreempts;
   });
 }
 

@@ -144,6 +144,9 @@ bool Read(absl::string_view bytes, model::PriorityClass& out, model::TextPool* k
       case 3:
         out.global_default = r.Bool();
         break;
+      case 5:
+        out.never_preempts = r.Bytes() == kNeverPreempts;
+        break;
       default:
         break;
     }

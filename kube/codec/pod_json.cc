@@ -113,6 +113,10 @@ void ReadSpec(JsonReader& reader, JsonValue value, const FieldPath& path, PodDra
       pod.priority = reader.Int32(v, at);
       return;
     }
+    if (key == "preemptionPolicy") {
+      pod.never_preempts = reader.Text(v, at) == kNeverPreempts;
+      return;
+    }
     if (key == "activeDeadlineSeconds") {
       pod.active_deadline_s = reader.Int64(v, at).value_or(0);
       return;
@@ -154,6 +158,11 @@ void ReadStatus(JsonReader& reader, JsonValue value, const FieldPath& path, PodD
     if (key == "phase") pod.phase = ParsePodPhase(reader.Text(v, at));
     if (key == "conditions") ReadConditions(reader, v, at, pod);
     if (key == "qosClass") pod.spec.guaranteed = reader.Text(v, at) == kGuaranteed;
+    if (key == "startTime") {
+      std::optional<absl::Time> start;
+      reader.Time(v, at, start);
+      if (start.has_value()) pod.start_time = *start;
+    }
     if (key == "nominatedNodeName") reader.String(v, at, pod.nominated_node_name);
     if (key == "resourceClaimStatuses") ReadGeneratedClaims(reader, v, at, draft);
   });

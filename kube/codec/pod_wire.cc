@@ -128,6 +128,9 @@ bool ReadSpec(absl::string_view bytes, const FieldPath& path, PodDraft& draft) {
       case 25:
         pod.priority = r.Int32();
         break;
+      case 31:
+        pod.never_preempts = r.Bytes() == kNeverPreempts;
+        break;
       case 32:
         r.Check(ReadQuantityEntry(r.Bytes(), path.Field("overhead"), draft.problems,
                                   draft.resources.overhead));
@@ -194,6 +197,12 @@ bool ReadStatus(absl::string_view bytes, PodDraft& draft) {
       case 2:
         r.Check(ReadCondition(r.Bytes(), pod));
         break;
+      case 7: {
+        std::optional<absl::Time> start;
+        r.Check(ReadTime(r.Bytes(), start));
+        if (start.has_value()) pod.start_time = *start;
+        break;
+      }
       case 9:
         pod.spec.guaranteed = r.Bytes() == kGuaranteed;
         break;

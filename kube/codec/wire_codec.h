@@ -7,9 +7,12 @@
 // Thread-safety: pure functions. Complexity: one pass; skipped fields cost their tag and length.
 #pragma once
 
+#include <optional>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "kube/codec/codec.h"
 #include "kube/codec/field_problems.h"
 
@@ -20,6 +23,8 @@ namespace fairlead::kube::wire {
 // The keys of labels are those of `keys`, if it is there.
 [[nodiscard]] bool ReadMeta(absl::string_view bytes, model::ObjectMeta& out,
                             model::TextPool* keys = nullptr);
+// meta.v1.Time. An empty message is Go's zero time: not set.
+[[nodiscard]] bool ReadTime(absl::string_view bytes, std::optional<absl::Time>& out);
 // A map<string, string> entry, or string -> Quantity.
 struct MapEntry {
   absl::string_view key, value;

@@ -4,9 +4,7 @@
 #include "kube/codec/wire_reader.h"
 
 namespace fairlead::kube::wire {
-namespace {
 
-// meta.v1.Time. An empty message is Go's zero time: not set.
 bool ReadTime(absl::string_view bytes, std::optional<absl::Time>& out) {
   int64_t seconds = 0;
   int64_t nanos = 0;
@@ -21,6 +19,8 @@ bool ReadTime(absl::string_view bytes, std::optional<absl::Time>& out) {
   }
   return true;
 }
+
+namespace {
 
 bool ReadOwner(absl::string_view bytes, model::OwnerReference& out) {
   WireReader r(bytes);

@@ -235,6 +235,7 @@ Waiting MakeWaiting(const state::ClusterState& state, const queues::QueueTree& t
     v.nodes_asked = diagnosis.nodes;
     v.nodes_fit_empty = diagnosis.nodes_fit_empty;
     v.victims_sought = outcome.victims_sought;
+    v.may_preempt = workload.may_preempt;
   }
   AddDemand(state, hook_on, outcome, waiting);
   v.node_requests = RequestsOfPromises(state, outcome);

@@ -104,6 +104,7 @@ EquivalenceKey MakeEquivalenceKey(const state::ClusterState& state, const state:
   key.minus_priority = -static_cast<int64_t>(workload.priority);
   key.pod_class = pod.pod_class;
   key.preemptible = workload.preemptible;
+  key.may_preempt = workload.may_preempt;
   return key;
 }
 

@@ -54,6 +54,7 @@ struct EquivalenceKey {
   state::PodClassId pod_class = state::kNoId;  // of the first pod
   std::string shape;                           // of a group: its sets, and its pods' classes
   bool preemptible = true;
+  bool may_preempt = true;
   int64_t expected_ns = 0;                 // how long it runs by its own word, where that matters
   int64_t delay_end_ns = 0;                // of its preemption delay; 0: none, or it is over
   state::WorkloadId alone = state::kNoId;  // the only member, if it is nothing like the others

@@ -47,6 +47,7 @@ Profile DefaultProfile(ProfileBase base) {
     return profile;
   }
   profile.idle_first = true;
+  profile.priority_rules = state::PriorityRules::kKubernetes;
   profile.plugins = {Filters("GpuKind"),
                      Filters("NodeReady"),
                      Filters("NodeUnschedulable", R"({"honorToleration":true})"),

@@ -11,8 +11,9 @@ namespace fairlead::framework {
 enum class ProfileBase : uint8_t {
   // KAI's behaviour: GPUs are packed, preferences beat whether a pod would have to wait.
   kFairlead,
-  // kube-scheduler's: its default plugins with its weights, and only nodes on which a pod can start
-  // are compared. What queues and GPUs need runs beside them: GpuKind, NodeReady and GpuSharing
+  // kube-scheduler's: its default plugins with its weights, only nodes on which a pod can start are
+  // compared, and priorities mean what they mean there. What queues and GPUs need runs beside them:
+  // GpuKind, NodeReady and GpuSharing
   // filter, and GpuSharing, ResourceType and NodePlacement decide between nodes that score alike,
   // of which kube-scheduler takes any.
   kUpstream,

@@ -302,16 +302,19 @@ std::string Framework::RefusesEverywhere(const state::PodClass& pod_class) const
   return "";
 }
 
+bool Framework::FiltersNodeLocal(const state::PodClass& pod_class) const {
+  const Run& run = RunOf(pod_class);
+  return std::none_of(run.filters.begin(), run.filters.end(), [&](const Filterer& filter) {
+    return filter.depends == Depends::kCluster && filter.plugin->FilterApplies(pod_class);
+  });
+}
+
 bool Framework::NodeLocal(const state::PodClass& pod_class) const {
   const Run& run = RunOf(pod_class);
   const auto applies = [&](const auto& score) {
     return score.depends == Depends::kCluster && score.plugin->ScoreApplies(pod_class);
   };
-  return std::none_of(run.filters.begin(), run.filters.end(),
-                      [&](const Filterer& filter) {
-                        return filter.depends == Depends::kCluster &&
-                               filter.plugin->FilterApplies(pod_class);
-                      }) &&
+  return FiltersNodeLocal(pod_class) &&
          std::none_of(run.scores.begin(), run.scores.end(), applies) &&
          std::none_of(run.normalized.begin(), run.normalized.end(), applies);
 }

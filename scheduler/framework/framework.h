@@ -232,6 +232,8 @@ struct Profile {
   // as in KAI: all nodes on which it fits when promises are kept are scored together, and the tier
   // "fits now" decides below preferences (score_tiers.h).
   bool idle_first = false;
+  // What the priorities of its pods mean.
+  state::PriorityRules priority_rules = state::PriorityRules::kKai;
   // Whether pods may be evicted for pods of the profile (upstream: DefaultPreemption at
   // postFilter).
   bool evicts = true;
@@ -302,6 +304,8 @@ class Framework {
   // What all plugins name in PodLabels(), sorted, each once. O(plugins).
   [[nodiscard]] std::vector<std::string> PodLabels() const;
 
+  // True if every filter that applies to the class depends on the node alone. O(filters).
+  [[nodiscard]] bool FiltersNodeLocal(const state::PodClass& pod_class) const;
   // True if every filter and score that applies to the class depends on the node alone, or on which
   // nodes there are to choose from, so that its answers may be kept in a per-class order of nodes.
   [[nodiscard]] bool NodeLocal(const state::PodClass& pod_class) const;

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "base/shared.h"
 #include "scheduler/model/node_answers.h"
 #include "scheduler/model/node_topology.h"
@@ -289,6 +290,7 @@ struct Pod {
   std::string nominated_node_name;  // status
   std::string priority_class_name;
   std::optional<int32_t> priority;
+  bool never_preempts = false;    // spec.preemptionPolicy is Never
   int64_t active_deadline_s = 0;  // spec.activeDeadlineSeconds; 0: none
   std::vector<std::string> scheduling_gates;
   // status.resourceClaimStatuses: the claims made from its templates so far; "" if none is needed.
@@ -301,7 +303,8 @@ struct Pod {
   PodImages images;
   std::string scheduling_group;  // spec.schedulingGroup.podGroupName (scheduling.k8s.io), or empty
   PodPhase phase = PodPhase::kPending;
-  bool ready = false;  // condition Ready is True
+  bool ready = false;                              // condition Ready is True
+  absl::Time start_time = absl::InfiniteFuture();  // status.startTime; infinite future: none
   PodScheduledCondition scheduled;
   // What is wrong with an annotation, a quantity or a field that we must understand; empty if
   // nothing. Such a pod is not scheduled: its verdict is InvalidRequest with this text.

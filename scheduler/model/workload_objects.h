@@ -154,6 +154,7 @@ struct PriorityClass {
   ObjectMeta meta;
   int32_t value = 0;
   bool global_default = false;
+  bool never_preempts = false;  // preemptionPolicy is Never
 };
 
 // kai.scheduler/v1alpha1.

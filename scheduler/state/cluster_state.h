@@ -57,6 +57,7 @@ struct Change {
 };
 
 struct WorkloadTerms;  // what the objects of a workload say about it (workloads.cc)
+struct PriorityTerms;  // what follows of it for its priority
 
 class ClusterState {
  public:
@@ -569,9 +570,9 @@ class ClusterState {
   void DropWorkloadIfUnused(WorkloadId id);
   // After a change of the PriorityClasses: which one is the default, and the workloads' priorities.
   void RenewPriorities();
-  [[nodiscard]] int32_t ResolvePriority(absl::string_view label_class, absl::string_view pod_class,
-                                        std::optional<int32_t> pod_priority,
-                                        absl::string_view owner_kind) const;
+  [[nodiscard]] PriorityTerms ReadPriority(const WorkloadTerms& terms) const;
+  [[nodiscard]] int32_t KaiPriority(const WorkloadTerms& terms) const;
+  [[nodiscard]] PriorityRules RulesOf(const PodRecord& pod) const;
   void AssignNameRank(NodeId id);
 
   StateOptions options_;
@@ -604,12 +605,14 @@ class ClusterState {
     std::string staleness_grace, preemption_delay;  // annotations, as written
     model::Preemptibility preemptibility = model::Preemptibility::kByPriority;
     std::optional<int32_t> priority;
+    bool never_preempts = false;
     friend bool operator==(const PodHints&, const PodHints&) = default;
     template <typename H>
     friend H AbslHashValue(H h, const PodHints& p) {
       h = model::HashOptional(std::move(h), p.priority);
       return H::combine(std::move(h), p.queue, p.priority_class_label, p.priority_class_name,
-                        p.owner_kind, p.staleness_grace, p.preemption_delay, p.preemptibility);
+                        p.owner_kind, p.staleness_grace, p.preemption_delay, p.preemptibility,
+                        p.never_preempts);
     }
   };
   SharedPool<PodHints> hint_pool_;

@@ -269,6 +269,7 @@ std::string ClusterState::Dump() const {
     if (w.id == kNoId) continue;
     absl::StrAppend(&out, "workload ", w.id, " ", w.ns, "/", w.name, " queue=", w.queue,
                     " prio=", w.priority, " preemptible=", w.preemptible,
+                    w.may_preempt ? "" : " never-preempts", w.IsMovable() ? "" : " not-moved",
                     " min=", w.details->min_member, " pods=", absl::StrJoin(w.pods, ","),
                     " counts=", absl::StrJoin(w.by_status, ","), SetsText(w),
                     " stale=", absl::FormatTime(w.details->stale_since, absl::UTCTimeZone()), "\n");

@@ -23,6 +23,11 @@ model::GpuShare WithinBounds(const model::GpuShare& share) {
           std::clamp<int64_t>(share.devices, 1, kMaxSharedDevices)};
 }
 
+uint32_t StartSecondsOf(const model::Pod& pod) {
+  return static_cast<uint32_t>(
+      std::clamp<int64_t>(absl::ToUnixSeconds(pod.start_time), 0, PodRecord::kNoStart));
+}
+
 PodDetails DetailsOf(const model::Pod& pod) {
   PodDetails details;
   details.invalid = pod.invalid;
@@ -278,6 +283,10 @@ void ClusterState::ReadMeta(PodRecord& record, const model::Pod& pod) {
                       nullptr) &&
       started_at != record.started_at) {
     record.started_at = started_at;
+    if (record.workload != kNoId) TouchWorkload(record.workload);
+  }
+  if (const uint32_t start_s = StartSecondsOf(pod); start_s != record.start_s) {
+    record.start_s = start_s;
     if (record.workload != kNoId) TouchWorkload(record.workload);
   }
   record.has_verdict = !annotations.Get(model::kVerdictAnnotation).empty();

@@ -18,6 +18,7 @@
 #include "scheduler/state/gpu_devices.h"
 #include "scheduler/state/ids.h"
 #include "scheduler/state/numa_zones.h"
+#include "scheduler/state/priority_rules.h"
 
 namespace fairlead::state {
 
@@ -184,6 +185,9 @@ struct PodRecord {
   bool started_under_unchecked = false;
   uint16_t scheduler = 0;     // of a pod of ours: index into StateOptions::scheduler_names
   int32_t task_priority = 0;  // label kai.scheduler/task-priority
+  // status.startTime in Unix seconds, which is all that it has; kNoStart: it has none yet.
+  static constexpr uint32_t kNoStart = 0xffffffffu;
+  uint32_t start_s = kNoStart;
   int64_t generation = 0;
   absl::Time creation = absl::InfinitePast();
   absl::Time started_at = absl::InfinitePast();  // annotation kai.scheduler/last-start-timestamp
@@ -275,6 +279,8 @@ struct Workload {
   int32_t priority = 0;
   bool is_group = false;
   bool preemptible = true;
+  bool may_preempt = true;  // pods may be evicted for it
+  PriorityRules priority_rules = PriorityRules::kKai;
   // One valid pod without a PodGroup, a preemption delay or a warning: there is nothing to read in
   // `sets`, which is SingleSet(), and `details`.
   bool plain = false;
@@ -301,6 +307,8 @@ struct Workload {
   Boxed<WorkloadDetails> details;
 
   [[nodiscard]] uint32_t Count(PodStatus s) const { return by_status[static_cast<int>(s)]; }
+  // Consolidation may move its pods, and others' for it.
+  [[nodiscard]] bool IsMovable() const { return priority_rules == PriorityRules::kKai; }
   [[nodiscard]] uint32_t Active() const {
     return Count(PodStatus::kBinding) + Count(PodStatus::kBound) + Count(PodStatus::kRunning) +
            Count(PodStatus::kPipelined);

@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "scheduler/model/api_names.h"
 #include "scheduler/model/pod.h"
+#include "scheduler/state/priority_rules.h"
 
 namespace fairlead::state {
 
@@ -54,6 +55,8 @@ struct StateOptions {
   JobOrder job_order = {};
   // By the position of the profile; one beyond the end has none. Empty: no profile has any.
   std::vector<SpreadDefaults> spread_defaults = {};
+  // Likewise; one beyond the end has KAI's.
+  std::vector<PriorityRules> priority_rules = {};
   // Keys of the labels of pods that plugins read (model::PodSpec::labels_for_plugins). Pods that
   // differ in one of these labels are of different classes.
   std::vector<std::string> plugin_labels = {};

@@ -20,6 +20,8 @@ struct WorkloadTerms {
   std::string queue;  // empty: none is named
   std::string label_class, pod_class, owner_kind;
   std::optional<int32_t> pod_priority;
+  PriorityRules rules = PriorityRules::kKai;
+  bool never_preempts = false;
   Preemptibility preemptibility = Preemptibility::kByPriority;
   int64_t min_member = 1;
   std::string invalid;
@@ -27,6 +29,11 @@ struct WorkloadTerms {
   std::optional<absl::Duration> staleness_grace;
   absl::Duration preemption_delay;
   absl::Time creation;
+};
+
+struct PriorityTerms {
+  int32_t priority = 0;
+  bool preemptible = true, may_preempt = true;  // as in Workload
 };
 
 namespace {
@@ -100,18 +107,44 @@ Preemptibility ParsePreemptibility(absl::string_view text) {
 
 }  // namespace
 
-int32_t ClusterState::ResolvePriority(absl::string_view label_class, absl::string_view pod_class,
-                                      std::optional<int32_t> pod_priority,
-                                      absl::string_view owner_kind) const {
+PriorityRules ClusterState::RulesOf(const PodRecord& pod) const {
+  const uint16_t profile = classes_[pod.pod_class].spec->profile;
+  return profile < options_.priority_rules.size() ? options_.priority_rules[profile]
+                                                  : PriorityRules::kKai;
+}
+
+int32_t ClusterState::KaiPriority(const WorkloadTerms& terms) const {
   // A class that does not exist is ignored, as in KAI.
-  for (absl::string_view name : {label_class, pod_class}) {
+  for (absl::string_view name : {terms.label_class, terms.pod_class}) {
     const PriorityClassId id = name.empty() ? kNoId : FindPriorityClass(name);
     if (id != kNoId) return priority_classes_[id].value;
   }
-  if (!pod_class.empty() && pod_priority.has_value()) return *pod_priority;
-  PriorityClassId id = FindPriorityClass(DefaultClassFor(owner_kind));
+  if (!terms.pod_class.empty() && terms.pod_priority.has_value()) return *terms.pod_priority;
+  PriorityClassId id = FindPriorityClass(DefaultClassFor(terms.owner_kind));
   if (id == kNoId) id = global_default_class_;
   return id == kNoId ? options_.default_priority : priority_classes_[id].value;
+}
+
+PriorityTerms ClusterState::ReadPriority(const WorkloadTerms& terms) const {
+  PriorityTerms read;
+  read.preemptible = terms.preemptibility != Preemptibility::kNonPreemptible;
+  if (terms.rules == PriorityRules::kKai) {
+    read.priority = KaiPriority(terms);
+    if (terms.preemptibility == Preemptibility::kByPriority) {
+      read.preemptible = read.priority < options_.non_preemptible_priority;
+    }
+    return read;
+  }
+  // The API server's admission has resolved the pod's class.
+  read.priority = terms.pod_priority.value_or(0);
+  read.may_preempt = !terms.never_preempts;
+  const PriorityClassId of_group =
+      terms.label_class.empty() ? kNoId : FindPriorityClass(terms.label_class);
+  if (of_group != kNoId) {
+    read.priority = priority_classes_[of_group].value;
+    read.may_preempt = !priority_classes_[of_group].never_preempts;
+  }
+  return read;
 }
 
 WorkloadId ClusterState::NewWorkload() {
@@ -148,6 +181,7 @@ void ClusterState::AttachToWorkload(PodRecord& record, const model::Pod& pod) {
   hints.owner_kind = std::string(ControllerKind(pod));
   hints.preemptibility = ParsePreemptibility(labels.Get(model::kPreemptibilityLabel));
   hints.priority = pod.priority;
+  hints.never_preempts = pod.never_preempts;
   hints.staleness_grace = std::string(pod.meta.annotations.Get(model::kStalenessGraceAnnotation));
   hints.preemption_delay = std::string(pod.meta.annotations.Get(model::kPreemptionDelayAnnotation));
 
@@ -269,7 +303,10 @@ WorkloadTerms ClusterState::TermsOfFirstPod(const Workload& workload) const {
   const PodRecord& pod = pods_[workload.pods.front()];
   const PodHints& hints = *hints_[pod.id];
   terms.queue = hints.queue;
-  terms.label_class = hints.priority_class_label;
+  terms.rules = RulesOf(pod);
+  // The label is KAI's.
+  if (terms.rules == PriorityRules::kKai) terms.label_class = hints.priority_class_label;
+  terms.never_preempts = hints.never_preempts;
   terms.pod_class = hints.priority_class_name;
   terms.owner_kind = hints.owner_kind;
   terms.pod_priority = hints.priority;
@@ -309,17 +346,15 @@ bool ClusterState::RefreshWorkload(Workload& workload) {
   if (terms.queue.empty()) terms.queue = options_.default_queue;
   const bool aged = terms.creation != workload.creation;
   workload.creation = terms.creation;
-  const int32_t priority =
-      ResolvePriority(terms.label_class, terms.pod_class, terms.pod_priority, terms.owner_kind);
-  const bool preemptible = terms.preemptibility == Preemptibility::kByPriority
-                               ? priority < options_.non_preemptible_priority
-                               : terms.preemptibility == Preemptibility::kPreemptible;
+  const PriorityTerms priority = ReadPriority(terms);
   workload.plain = !workload.is_group && !workload.pods.empty() && terms.invalid.empty() &&
                    warning.empty() && terms.preemption_delay == absl::ZeroDuration();
   const absl::Time turn = TurnOf(workload);
-  const bool recharge = terms.queue != workload.queue || preemptible != workload.preemptible;
+  const bool recharge =
+      terms.queue != workload.queue || priority.preemptible != workload.preemptible;
   const bool changed =
-      aged || recharge || priority != workload.priority ||
+      aged || recharge || priority.priority != workload.priority ||
+      priority.may_preempt != workload.may_preempt || terms.rules != workload.priority_rules ||
       terms.min_member != workload.details->min_member ||
       terms.invalid != workload.details->invalid || warning != workload.details->warning ||
       terms.staleness_grace != workload.details->staleness_grace ||
@@ -334,9 +369,11 @@ bool ClusterState::RefreshWorkload(Workload& workload) {
   };
   for_each_allocated([&](const PodRecord& pod) { TellReleased(pod); });
   workload.queue = std::move(terms.queue);
-  workload.priority = priority;
+  workload.priority = priority.priority;
   workload.turn = turn;
-  workload.preemptible = preemptible;
+  workload.preemptible = priority.preemptible;
+  workload.may_preempt = priority.may_preempt;
+  workload.priority_rules = terms.rules;
   WorkloadDetails details = *workload.details;
   details.min_member = terms.min_member;
   details.invalid = std::move(terms.invalid);
@@ -505,7 +542,8 @@ Change ClusterState::UpsertPriorityClass(const model::PriorityClass& priority_cl
   const PriorityClassId id = it->second;
   model::PriorityClass& row = priority_classes_[id];
   const bool same = !added && row.value == priority_class.value &&
-                    row.global_default == priority_class.global_default;
+                    row.global_default == priority_class.global_default &&
+                    row.never_preempts == priority_class.never_preempts;
   row = priority_class;
   if (same) return change;
   Tell({.kind = StateChange::Kind::kPriorityClass, .row = id});

@@ -81,7 +81,11 @@ std::string NodesAvailable(const Verdict& v) {
   reasons[v.min_member > 1 ? "node(s) had room for a part of the gang only"
                            : "node(s) had room that the workload may not use"] += nodes - refused;
   std::string text = TextOf(nodes, reasons);
-  if (v.victims_sought) absl::StrAppend(&text, " preemption: ", PreemptionText(v, nodes));
+  if (!v.may_preempt) {
+    absl::StrAppend(&text, " preemption: not eligible due to preemptionPolicy=Never.");
+  } else if (v.victims_sought) {
+    absl::StrAppend(&text, " preemption: ", PreemptionText(v, nodes));
+  }
   return text;
 }
 

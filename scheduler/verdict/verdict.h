@@ -125,6 +125,7 @@ struct Verdict {
   std::optional<int64_t> nodes_asked;
   int64_t nodes_fit_empty = 0;
   bool victims_sought = false;        // a search for pods to evict was finished, and found none
+  bool may_preempt = true;            // false: its preemptionPolicy is Never
   std::vector<Unblocker> unblockers;  // best first
   std::vector<DemandClass> demand;
   // Other facts, e.g. why no reclaim helped. One clause each, no full stop.

@@ -199,6 +199,9 @@ PodFacts ReadPod(const Json& pod) {
   std::string priority_class = Text(At(labels, "priorityClassName"));
   if (priority_class.empty()) priority_class = Text(At(spec, "priorityClassName"));
   out.priority_class = priority_class;
+  if (const Json* priority = At(spec, "priority"); priority != nullptr && priority->is_number()) {
+    out.priority = priority->get<int64_t>();
+  }
   int32_t task_priority = 0;
   out.has_task_priority =
       absl::SimpleAtoi(Text(At(labels, "kai.scheduler/task-priority")), &task_priority);

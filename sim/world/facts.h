@@ -64,6 +64,7 @@ struct PodFacts {
   std::vector<PodClaim> claims;         // spec.resourceClaims
   std::vector<PodVolume> volumes;       // spec.volumes that are claims
   std::string priority_class;
+  int64_t priority = 0;  // spec.priority, from the class that it had when it was created
   int64_t task_priority = 0;
   bool has_task_priority = false;
   bool odd_amounts = false;  // that no node has

@@ -136,6 +136,7 @@ void Kubelets::Admit(const Key& key) {
           ResourceType::kPods, key.ns, key.name,
           [&](Json& changed) {
             changed["status"]["phase"] = refusal.empty() ? "Running" : "Failed";
+            changed["status"]["startTime"] = TimeText(time_->now());
             if (!refusal.empty()) changed["status"]["reason"] = refusal;
             SetCondition(changed, "Ready", refusal.empty(), refusal.empty() ? "" : "PodFailed");
             if (!device.empty()) changed["metadata"]["annotations"][kDevice] = device;

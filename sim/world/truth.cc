@@ -491,7 +491,8 @@ bool Truth::CouldPreempt(const Workload& workload) const {
   if (own.changed_at >= time_->now() - kSettled) return false;
   const auto may_go = [&](const PodRow& row) {
     return row.facts.ours && row.facts.plain && row.facts.group.empty() && row.facts.active() &&
-           !row.facts.terminating && is_lower(row.facts.priority_class) && row.queue == pod.queue &&
+           !row.facts.terminating && is_lower(row.facts.priority_class) &&
+           row.facts.priority < pod.facts.priority && row.queue == pod.queue &&
            row.started_under == pod.queue && row.bound_at < time_->now() - kSettled &&
            server_->Find(ResourceType::kPodDisruptionBudgets, row.facts.ns, row.facts.job) ==
                nullptr;

@@ -127,7 +127,8 @@ class Truth {
   // All that it needs fits at once into the idle room of ready nodes without taints.
   [[nodiscard]] bool FitsNow(const Workload& workload) const;
   // A lone pod of class "high" would have room on one node if lone pods of class "train" of its
-  // queue left, none of which any budget protects.
+  // queue left, none of which any budget protects: by KAI's priorities and by kube-scheduler's,
+  // since the configuration says which of them count.
   [[nodiscard]] bool CouldPreempt(const Workload& workload) const;
   // The code that a verdict about this pod must have; "" where the truth does not know.
   [[nodiscard]] std::string PolicyCode(const Workload& workload) const;

@@ -415,6 +415,7 @@ model::Pod ExpectedPod(const core::Pod& pod) {
   out.node_name = spec.nodename();
   out.priority_class_name = spec.priorityclassname();
   if (spec.has_priority()) out.priority = spec.priority();
+  out.never_preempts = spec.preemptionpolicy() == "Never";
   out.active_deadline_s = spec.activedeadlineseconds();
   for (const auto& gate : spec.schedulinggates()) out.scheduling_gates.push_back(gate.name());
   out.scheduling_group = spec.schedulinggroup().podgroupname();
@@ -428,6 +429,9 @@ model::Pod ExpectedPod(const core::Pod& pod) {
     if (c.type() == "Ready") out.ready = c.status() == "True";
   }
   out.nominated_node_name = pod.status().nominatednodename();
+  if (pod.status().has_starttime()) {
+    out.start_time = absl::FromUnixSeconds(pod.status().starttime().seconds());
+  }
   return out;
 }
 
@@ -512,6 +516,8 @@ void ExpectSamePod(const model::Pod& got, const model::Pod& want) {
   EXPECT_EQ(got.nominated_node_name, want.nominated_node_name);
   EXPECT_EQ(got.priority_class_name, want.priority_class_name);
   EXPECT_EQ(got.priority, want.priority);
+  EXPECT_EQ(got.never_preempts, want.never_preempts);
+  EXPECT_EQ(got.start_time, want.start_time);
   EXPECT_EQ(got.scheduling_gates, want.scheduling_gates);
   EXPECT_EQ(got.scheduling_group, want.scheduling_group);
   EXPECT_EQ(got.active_deadline_s, want.active_deadline_s);

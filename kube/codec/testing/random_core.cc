@@ -253,6 +253,9 @@ void FillPodSpec(Random& random, core::PodSpec& spec) {
   for (size_t i = random.Below(3); i > 0; --i) FillToleration(random, *spec.add_tolerations());
   if (random.OneIn(2)) spec.set_priorityclassname("train");
   if (random.OneIn(2)) spec.set_priority(static_cast<int32_t>(random.Below(200)) - 100);
+  if (random.OneIn(2)) {
+    spec.set_preemptionpolicy(Pick(random, {"Never", "PreemptLowerPriority"}));
+  }
   if (random.OneIn(3)) FillAmounts(random, 6, *spec.mutable_overhead());
   for (size_t i = random.Below(3); i > 0; --i) {
     FillSpread(random, *spec.add_topologyspreadconstraints());
@@ -296,6 +299,7 @@ core::Pod RandomPod(Random& random) {
     condition->set_message("0/3 nodes");
   }
   if (random.OneIn(4)) status->set_nominatednodename("node-9");
+  if (random.OneIn(2)) status->mutable_starttime()->set_seconds(1760000050);
   if (random.OneIn(2))
     status->set_qosclass(Pick(random, {"Guaranteed", "Burstable", "BestEffort"}));
   return pod;

@@ -63,6 +63,7 @@ class ConsolidationPolicy final : public EvictionPolicy {
   bool MayHelp(const Outcome& outcome) override {
     return outcome.code == verdict::Code::kInsufficientCapacity && outcome.keeper.empty() &&
            in_.state.workload(outcome.workload).preemptible &&
+           in_.state.workload(outcome.workload).IsMovable() &&
            outcome.step_request[model::kGpu] <= Free().milli_gpus;
   }
   // The next cycle would bind them again where they were, and pods that run would have moved in

@@ -68,6 +68,14 @@ class PodBuilder {
     pod_.priority = value;
     return *this;
   }
+  PodBuilder& NeverPreempts() {
+    pod_.never_preempts = true;
+    return *this;
+  }
+  PodBuilder& Started(int64_t seconds) {
+    pod_.start_time = At(seconds);
+    return *this;
+  }
   PodBuilder& Preemptible(bool yes) {
     return Label(kPreemptibilityLabel, yes ? "preemptible" : "non-preemptible");
   }
