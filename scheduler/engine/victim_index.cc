@@ -1,6 +1,8 @@
 #include "scheduler/engine/victim_index.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -65,20 +67,24 @@ const std::string& VictimIndex::QueueOf(const state::Workload& workload) const {
 
 void VictimIndex::Refresh(state::WorkloadId id) {
   Place& place = places_[id];
+  const state::Workload& workload = state_.workload(id);
+  std::optional<queues::QueueId> queue;
+  if (workload.id == id && workload.preemptible && workload.Active() > 0) {
+    queue = tree_.Find(QueueOf(workload));
+  }
+  std::optional<QueueOrderKey> key;
+  if (queue.has_value()) key = KeyOf(workload);
   if (place.queue != kNoQueue) {
+    // What was only tried is as it was.
+    if (place.queue == queue && *place.position == *key) return;
     auto leaf = leaves_.find(place.queue);
     leaf->second.erase(place.position);
     if (leaf->second.empty()) leaves_.erase(leaf);
     place.queue = kNoQueue;
   }
-  const state::Workload& workload = state_.workload(id);
-  if (workload.id != id || !workload.preemptible || workload.Active() == 0) {
-    return;
-  }
-  const std::optional<queues::QueueId> queue = tree_.Find(QueueOf(workload));
   if (!queue.has_value()) return;
   place.queue = *queue;
-  place.position = leaves_[*queue].insert(KeyOf(workload)).first;
+  place.position = leaves_[*queue].insert(*std::move(key)).first;
 }
 
 std::string VictimIndex::CheckConsistency() const {
