@@ -10,6 +10,7 @@
 
 #include "gtest/gtest.h"
 #include "scheduler/engine/engine.h"
+#include "scheduler/framework/default_profiles.h"
 #include "scheduler/model/testing/builders.h"
 #include "scheduler/plugins/registry.h"
 
@@ -23,12 +24,21 @@ inline state::StateOptions OurPods(const state::JobOrder& job_order = {}) {
   return options;
 }
 
-// With the default profile.
-inline std::unique_ptr<Engine> MakeEngine(const EngineOptions& options, state::ClusterState& state,
-                                          queues::QueueTree& tree) {
+inline state::StateOptions OurUpstreamPods() {
+  state::StateOptions options = OurPods();
+  options.keep_images = true;
+  options.sum_scoring_requests = true;
+  options.priority_rules = {state::PriorityRules::kKubernetes};
+  return options;
+}
+
+// With the default profile of that base.
+inline std::unique_ptr<Engine> MakeEngine(
+    const EngineOptions& options, state::ClusterState& state, queues::QueueTree& tree,
+    framework::ProfileBase base = framework::ProfileBase::kFairlead) {
   framework::Registry registry;
   EXPECT_TRUE(plugins::RegisterAll(registry).ok());
-  auto framework = framework::Framework::Make(framework::DefaultProfile(), registry);
+  auto framework = framework::Framework::Make(framework::DefaultProfile(base), registry);
   EXPECT_TRUE(framework.ok()) << framework.status();
   return std::make_unique<Engine>(options, &state, &tree, *std::move(framework));
 }
@@ -86,6 +96,12 @@ class Cluster {
       : state_(OurPods(job_order)),
         tree_(state_.resource_names()),
         engine_(MakeEngine(options, state_, tree_)) {}
+  // Its pods are placed by the default profile of kube-scheduler's.
+  struct Upstream {};
+  explicit Cluster(Upstream, const EngineOptions& options = {})
+      : state_(OurUpstreamPods()),
+        tree_(state_.resource_names()),
+        engine_(MakeEngine(options, state_, tree_, framework::ProfileBase::kUpstream)) {}
 
   state::ClusterState& state() { return state_; }
   [[nodiscard]] const state::ClusterState& state() const { return state_; }

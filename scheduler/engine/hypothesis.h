@@ -78,6 +78,10 @@ class Feasibility {
   // one pod requests. The answer holds until its object changes.
   [[nodiscard]] static bool MayHold(const framework::Framework& framework,
                                     const framework::Context& context, const state::NodeInfo& node);
+  // Framework::ChecksAmountOf().
+  [[nodiscard]] bool ChecksAmountOf(model::ResourceIndex resource) const {
+    return framework_.ChecksAmountOf(state_, resource);
+  }
   // Every real and usable node asked once for its reason: now, or if it were empty, if none of them
   // may hold a pod of the class (Diagnosis::by_objects). O(nodes).
   [[nodiscard]] Diagnosis WhyNot(state::PodClassId pod_class) const;

@@ -57,7 +57,8 @@ bool WithinQuota(const SearchContext& context, const SearchStep& step) {
 
 std::string VictimSearch::CheckConsistency() const {
   std::string wrong = index_.CheckConsistency();
-  return wrong.empty() ? fits_.CheckConsistency() : wrong;
+  if (wrong.empty()) wrong = fits_.CheckConsistency();
+  return wrong.empty() ? on_nodes_.CheckConsistency() : wrong;
 }
 
 void VictimSearch::ExplainSpared(const Rules& rules, const SearchBudgets& budgets,
@@ -147,14 +148,16 @@ class VictimSearch::PotentialVictims {
 };
 
 VictimSearch::Join VictimSearch::MayJoin(const Rules& rules, PotentialVictims& taken,
-                                         const VictimUnit& unit) {
+                                         const VictimUnit& unit) const {
   using queues::ReclaimRefusal;
   if (rules.refusal == nullptr) return Join::kTaken;
   taken.units.push_back(unit);
   const ReclaimRefusal refusal = rules.refusal(taken.units, MustMove(taken.units));
   taken.units.pop_back();
   if (refusal == ReclaimRefusal::kNone) return Join::kTaken;
-  if (rules.others_move) return Join::kMoved;
+  if (rules.others_move) {
+    return state_.workload(unit.workload).IsMovable() ? Join::kMoved : Join::kNotThis;
+  }
   return refusal == ReclaimRefusal::kGivesNoExcess ? Join::kNotThis : Join::kNoMore;
 }
 
@@ -284,6 +287,7 @@ SearchOutcome VictimSearch::Preempt(state::Transaction& txn, const SearchContext
   if (leaf == index_.leaves().end()) return outcome;
   // None of lower priority, protected or not: there is nothing to say.
   if (-leaf->second.begin()->minus_priority >= step.workload.priority) return outcome;
+  if (EvictsFromOneNode(context, step)) return PreemptOnOneNode(txn, context, step);
   VictimFilter filter;
   filter.now = context.now;
   filter.moved = &context.moved;
@@ -396,6 +400,7 @@ SearchOutcome VictimSearch::Consolidate(state::Transaction& txn, const SearchCon
   filter.moved = &context.moved;
   filter.refusals = &context.refusals;
   filter.moves = &context.moves;
+  filter.movable_only = true;
   filter.except = step.workload.id;
   VictimWalks walks;
   for (const auto& [leaf, workloads] : index_.leaves()) {

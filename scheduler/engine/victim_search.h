@@ -1,6 +1,7 @@
 // Which pods are evicted for one step of a workload (KAI's rules, facts 3.9-3.13):
 //   reclaim      from queues that hold more than their share
-//   preempt      from lower priorities in the same queue
+//   preempt      from lower priorities in the same queue; for pods with kube-scheduler's priorities
+//                from one node, as kube-scheduler chooses it and them
 //   consolidate  from any workload, if all victims find another place and have run for some time
 //                (move_history.h)
 //
@@ -40,6 +41,7 @@
 #include "scheduler/engine/engine.h"
 #include "scheduler/engine/hypothesis.h"
 #include "scheduler/engine/node_fits.h"
+#include "scheduler/engine/node_preemption.h"
 #include "scheduler/engine/pending.h"
 #include "scheduler/engine/placer.h"
 #include "scheduler/engine/victim_budgets.h"
@@ -124,10 +126,13 @@ class VictimSearch {
         feasibility_(state, framework),
         placer_(placer),
         index_(state, tree),
-        fits_(state, framework, placer.node_changes()) {}
+        fits_(state, framework, placer.node_changes()),
+        on_nodes_(state, framework, placer.gpu_order()) {}
 
   // What it derives from the state; to be subscribed by its owner, behind the placer's.
-  [[nodiscard]] std::vector<state::StateSubscriber*> Subscribers() { return {&index_, &fits_}; }
+  [[nodiscard]] std::vector<state::StateSubscriber*> Subscribers() {
+    return {&index_, &fits_, &on_nodes_};
+  }
   // The first difference between what it derives and a look at everything, or empty.
   [[nodiscard]] std::string CheckConsistency() const;
 
@@ -147,6 +152,16 @@ class VictimSearch {
                             const SearchStep& step);
 
  private:
+  // ---- preemption as kube-scheduler's (victim_on_node.cc)
+  // For a pod by itself, of a profile with kube-scheduler's priorities, unless what it waits for is
+  // not room, or pods of its queue are protected for some time.
+  static bool EvictsFromOneNode(const SearchContext& context, const SearchStep& step);
+  SearchOutcome PreemptOnOneNode(state::Transaction& txn, const SearchContext& context,
+                                 const SearchStep& step);
+  // False, and nothing has changed: no choice of victims on the node does.
+  bool EvictFrom(state::Transaction& txn, const SearchContext& context, const SearchStep& step,
+                 const NodePreemptor& preemptor, state::NodeId node, SearchOutcome& outcome);
+
   // What one search goes by: what distinguishes the three, and what its step wants of nodes.
   struct Rules {
     absl::string_view name;
@@ -183,7 +198,8 @@ class VictimSearch {
     kNotThis,  // units of other workloads of its queue may
     kNoMore,   // nor may any other of its queue
   };
-  static Join MayJoin(const Rules& rules, PotentialVictims& taken, const VictimUnit& unit);
+  [[nodiscard]] Join MayJoin(const Rules& rules, PotentialVictims& taken,
+                             const VictimUnit& unit) const;
   // Some of the units make room: the transaction holds the fewest that were found to do. If not,
   // `returned` says which of them got exactly their own place again, as they come before the step
   // in queue order: they give nothing.
@@ -232,6 +248,7 @@ class VictimSearch {
   Placer& placer_;
   VictimIndex index_;
   NodeFits fits_;
+  NodePreemption on_nodes_;
 };
 
 }  // namespace fairlead::engine

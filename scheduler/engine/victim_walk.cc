@@ -53,7 +53,7 @@ bool LeafVictims::IsBeingBound(const state::Workload& workload) const {
 
 void LeafVictims::Open(const QueueOrderKey& key) {
   const state::Workload& workload = state_.workload(key.workload);
-  if (workload.id == filter_.except) return;
+  if (workload.id == filter_.except || (filter_.movable_only && !workload.IsMovable())) return;
   if (filter_.moved != nullptr &&
       std::any_of(workload.pods.begin(), workload.pods.end(),
                   [&](state::PodId pod) { return filter_.moved->contains(pod); })) {
@@ -81,10 +81,7 @@ void LeafVictims::Open(const QueueOrderKey& key) {
     unit.pods = std::move(units[i]);
     for (state::PodId pod : unit.pods) {
       unit.charge += tracker_.ChargeOf(state_.pod(pod));
-      const state::PodRecord& record = state_.pod(pod);
-      unit.places.push_back({record.node, record.gpu_groups, state_.PickOfPod(pod),
-                             record.status == state::PodStatus::kPipelined,
-                             record.status == state::PodStatus::kBinding});
+      unit.places.push_back(PlaceOf(state_, state_.pod(pod)));
     }
     if (!state_.budgets().empty()) unit.budgets = NeedsOf(state_, unit.pods);
     opened.units.push_back(std::move(unit));
@@ -146,6 +143,11 @@ LeafVictims::Protection LeafVictims::Protected() const {
         std::min(protection.first_end, state_.StartOf(workload) + filter_.protection);
   }
   return protection;
+}
+
+VictimUnit::Place PlaceOf(const state::ClusterState& state, const state::PodRecord& pod) {
+  return {pod.node, pod.gpu_groups, state.PickOfPod(pod.id),
+          pod.status == state::PodStatus::kPipelined, pod.status == state::PodStatus::kBinding};
 }
 
 void EvictAll(Hypothesis& what_if, const std::vector<VictimUnit>& units) {

@@ -64,6 +64,7 @@ struct VictimFilter {
   // Pods that started too short a time ago to be moved are left alone, with the core of their
   // workload. Null: none.
   const MoveHistory* moves = nullptr;
+  bool movable_only = false;  // only workloads that may be moved
 };
 
 // The victims of one leaf queue. Workloads of which everything is being bound have nothing to give
@@ -142,6 +143,7 @@ class LeafVictims {
   std::set<std::string> refusing_;
 };
 
+VictimUnit::Place PlaceOf(const state::ClusterState& state, const state::PodRecord& pod);
 void EvictAll(Hypothesis& what_if, const std::vector<VictimUnit>& units);
 
 using VictimWalks = std::map<queues::QueueId, LeafVictims>;

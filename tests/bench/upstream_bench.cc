@@ -108,29 +108,38 @@ void PlaceBesideHopeless(Run& run) {
                   std::nullopt, "more time for 50,000 pods beside 10,000 that fit nowhere"});
 }
 
-// 20,000 pods of low priority fill the nodes, 5,000 of a higher one come.
-void Preempt(Run& run) {
+// 20,000 pods of low priority fill the nodes, 5,000 of a higher one come, in `kinds` sizes. Those
+// that stand apart may not be on a node with another one of them.
+void Preempt(Run& run, const std::string& name, int64_t kinds, bool apart) {
   constexpr int64_t kPerNode = 4, kJobs = 5000;
   std::vector<double> rate, cpu, cycles;
   for (int i = 0; i < run.repetitions; ++i) {
     EngineCluster cluster(framework::DefaultProfile(framework::ProfileBase::kUpstream));
     AddZonedNodes(cluster, kLikeNodes);
-    const auto pod = [](const char* name, int64_t number, int32_t priority) {
-      model::Pod made = PodBuilder(kNamespace, Numbered(name, number))
-                            .Queue("team")
-                            .Priority(absl::StrCat("p", priority), priority);
-      made.spec.requests = {{model::kCpuName, 16'000}};
-      made.spec.scoring_requests = {16'000, 200 << 20};
+    const auto pod = [](const char* prefix, int64_t number, int32_t priority, int64_t milli) {
+      model::Pod made =
+          PodBuilder(kNamespace, Numbered(prefix, number)).Queue("team").Priority("", priority);
+      made.spec.requests = {{model::kCpuName, milli}};
+      made.spec.scoring_requests = {milli, 200 << 20};
       return made;
     };
     for (int64_t p = 0; p < kPerNode * kLikeNodes; ++p) {
-      model::Pod low = pod("low", p, 1);
+      model::Pod low = pod("low", p, 1000, 16'000);
       low.node_name = Numbered("node", p / kPerNode);
       low.phase = model::PodPhase::kRunning;
+      low.start_time = model::testing::At(p);
       cluster.AddJob(std::move(low), false);
     }
     cluster.engine().RunCycle(model::testing::At(1000));
-    for (int64_t j = 0; j < kJobs; ++j) cluster.AddJob(pod("high", j, 50), false);
+    for (int64_t j = 0; j < kJobs; ++j) {
+      model::Pod high = pod("high", j, 1'000'000, 16'000 - j % kinds);
+      if (apart) {
+        high.meta.labels.Set("app", "high");
+        high.spec.pod_anti_affinity = {TermTo("high", model::kHostnameLabel)};
+        high.spec.labels_for_affinity = high.meta.labels;
+      }
+      cluster.AddJob(std::move(high), false);
+    }
     int64_t evicted = 0, count = 0;
     const Stopwatch watch;
     while (evicted < kJobs) {
@@ -143,10 +152,11 @@ void Preempt(Run& run) {
     cpu.push_back(watch.CpuSeconds());
     cycles.push_back(static_cast<double>(count));
   }
-  run.report.Add({"upstream_5k/preemption", "preemptions/s", Better::kHigher, rate, 5000,
-                  std::nullopt, Median(cpu),
-                  absl::StrCat("5,000 pods, 20,000 of lower priority on 5,000 nodes; ",
-                               Median(cycles), " cycles")});
+  run.report.Add(
+      {name, "preemptions/s", Better::kHigher, rate,
+       kinds > 1 || apart ? std::nullopt : std::optional<double>(5000), std::nullopt, Median(cpu),
+       absl::StrCat("5,000 pods of ", kinds, " sizes, 20,000 of lower priority on 5,000 ",
+                    "nodes; ", Median(cycles), " cycles")});
 }
 
 }  // namespace
@@ -167,7 +177,9 @@ void Upstream5k(Run& run) {
     Place(run, {absl::StrCat("upstream_5k/plain/nodes_", nodes), nodes, 50'000, 1, 0}, plain);
   }
   PlaceBesideHopeless(run);
-  Preempt(run);
+  Preempt(run, "upstream_5k/preemption", 1, false);
+  Preempt(run, "upstream_5k/preemption/sizes_32", 32, false);
+  Preempt(run, "upstream_5k/preemption/apart", 1, true);
   PlaceLike(run, "preferred_affinity", [](model::PodSpec& spec, const std::string& app) {
     spec.pod_affinity = {Prefers(app, kLikeZoneLabel)};
   });
