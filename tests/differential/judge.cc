@@ -1,6 +1,7 @@
 #include "tests/differential/judge.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
@@ -17,6 +18,7 @@
 #include "scheduler/plugins/registry.h"
 #include "scheduler/plugins/spread_args.h"
 #include "scheduler/state/cluster_state.h"
+#include "tests/differential/judge_preemption.h"
 
 namespace fairlead::differential {
 namespace {
@@ -38,6 +40,8 @@ absl::Status Put(state::ClusterState& state, model::Kind kind, const Json& objec
     state.UpsertNamespace(std::get<model::Namespace>(*decoded));
   } else if (kind == model::Kind::kNode) {
     state.UpsertNode(std::get<model::Node>(*decoded));
+  } else if (kind == model::Kind::kPodDisruptionBudget) {
+    state.UpsertDisruptionBudget(std::get<model::PodDisruptionBudget>(*decoded));
   } else if (kind == model::Kind::kPod) {
     state.UpsertPod(std::get<model::Pod>(*decoded));
   } else {
@@ -71,6 +75,7 @@ constexpr struct {
                 {"replicationControllers", model::Kind::kReplicationController},
                 {"replicaSets", model::Kind::kReplicaSet},
                 {"statefulSets", model::Kind::kStatefulSet},
+                {"podDisruptionBudgets", model::Kind::kPodDisruptionBudget},
                 {"pods", model::Kind::kPod}};
 
 // As kube-scheduler is set up: it knows no other way to keep a node than a taint, and has default
@@ -203,6 +208,7 @@ absl::StatusOr<Json> Judge(const Json& world) {
   options.scheduler_names = {"fairlead"};
   options.keep_images = true;
   options.sum_scoring_requests = true;
+  options.priority_rules = {state::PriorityRules::kKubernetes};
   const framework::Profile profile = ProfileOf(world);
   options.spread_defaults = plugins::SpreadDefaultsOf({profile});
   state::ClusterState state(options);
@@ -224,11 +230,15 @@ absl::StatusOr<Json> Judge(const Json& world) {
     FAIRLEAD_RETURN_IF_ERROR(Put(state, model::Kind::kPod, pod));
     const std::string ns = pod["metadata"]["namespace"];
     const std::string name = pod["metadata"]["name"];
-    const state::PodClassId id = state.pod(state.FindPod(ns, name)).pod_class;
+    const state::PodId asked = state.FindPod(ns, name);
+    const state::PodClassId id = state.pod(asked).pod_class;
     const framework::Context context{state, state.pod_class(id), id, Capacity::kNow};
     Nodes admitted;
     answer["pods"].push_back(RefusalsOf({*attached, *recounting, context}, admitted));
     answer["scores"].push_back(Score({*attached, *recounting, context}, admitted));
+    if (world.value("preempt", false)) {
+      answer["preemptions"].push_back(JudgePreemption(state, *attached, asked));
+    }
     state.RemovePod(ns, name, "");
   }
   attached->Attach(nullptr);
@@ -335,6 +345,17 @@ void ComparePlugins(const Sides& pod, const std::string& name, int64_t admitted,
   }
 }
 
+void CountPreemption(const Sides& pod, const std::string& name, Comparison& result) {
+  result.preemptions += static_cast<int64_t>(In(pod.theirs, "nodes").size());
+  std::vector<std::string> differences = ComparePreemption(name, pod.ours, pod.theirs);
+  if (differences.empty()) return;
+  if (ComparePreemption(name, pod.faulty, pod.theirs).empty()) {
+    ++result.known_faults;
+    return;
+  }
+  std::move(differences.begin(), differences.end(), std::back_inserter(result.differences));
+}
+
 }  // namespace
 
 absl::StatusOr<Comparison> Compare(const Json& world, const Json& theirs) {
@@ -356,6 +377,11 @@ absl::StatusOr<Comparison> Compare(const Json& world, const Json& theirs) {
     }
     ComparePlugins({Of(ours, "scores", i), Of(faulty, "scores", i), Of(theirs, "scores", i)}, pod,
                    admitted, result);
+    if (world.value("preempt", false)) {
+      CountPreemption(
+          {Of(ours, "preemptions", i), Of(faulty, "preemptions", i), Of(theirs, "preemptions", i)},
+          pod, result);
+    }
   }
   return result;
 }

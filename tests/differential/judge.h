@@ -17,7 +17,8 @@ namespace fairlead::differential {
 // {"pods": [{NODE: {"plugin", "code", "reasons"}}], "scores": [{PLUGIN: {NODE: score}}]}: by the
 // pods in the order asked. Of `pods`, an empty object for a node that is admitted; `reasons` is one
 // text, with ", " between several. Of `scores`, the admitted nodes, normalised, without the weight;
-// null for a pod that fewer than two nodes admit, which kube-scheduler does not score.
+// null for a pod that fewer than two nodes admit, which kube-scheduler does not score. Of a world
+// that asks for it also "preemptions", a JudgePreemption() for each pod.
 //
 // What the framework without counters answers has to be the same, and so has the sum of the scores
 // that the engine takes, but for a constant. If it is not, that is said instead of the answer.
@@ -26,6 +27,7 @@ absl::StatusOr<Json> Judge(const Json& world);
 struct Comparison {
   int64_t pairs = 0;
   int64_t scores = 0;                    // of a plugin for a node, in both answers
+  int64_t preemptions = 0;               // nodes on which kube-scheduler would evict for a pod
   int64_t known_faults = 0;              // differences that WithKnownFault() explains
   std::vector<std::string> differences;  // the others, a line each: the pod, the node, both answers
 };

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "tests/differential/random_world.h"
 
@@ -107,6 +108,74 @@ TEST(Compare, FindsAnotherRefusalAndNoAnswer) {
   theirs["pods"][0]["shut"]["code"] = "Unschedulable";
   EXPECT_THAT(CompareSmall(theirs).differences, ElementsAre(HasSubstr("n/p on shut")));
   EXPECT_THAT(CompareSmall(Json()).differences, SizeIs(3));
+}
+
+// Pod `p` needs a core of either node. The pods of node `near` have the priorities 1 and 0; the one
+// of node `far` is protected by a budget.
+Json SmallPreemption() {
+  Json world = SmallWorld();
+  world["preempt"] = true;
+  world["plugins"] = {"NodeResourcesFit"};
+  world["nodes"].erase(2);
+  const auto running = [](const char* name, const char* node, const char* cpu, int priority) {
+    Json pod = Json::parse(R"json({
+      "metadata": {"namespace": "n", "labels": {}},
+      "spec": {"schedulerName": "fairlead", "containers": [{"name": "c"}]},
+      "status": {"phase": "Running", "startTime": "2026-01-01T00:00:00Z",
+                 "conditions": [{"type": "Ready", "status": "True"}]}})json");
+    pod["metadata"]["name"] = pod["metadata"]["uid"] = pod["metadata"]["labels"]["app"] = name;
+    pod["spec"]["nodeName"] = node;
+    pod["spec"]["priority"] = priority;
+    pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = cpu;
+    return pod;
+  };
+  world["pods"] = {running("low", "near", "2", 1), running("lower", "near", "2", 0),
+                   running("web", "far", "8", 0)};
+  world["podDisruptionBudgets"] = Json::parse(R"json([
+    {"metadata": {"name": "web", "namespace": "n", "uid": "web"},
+     "spec": {"selector": {"matchLabels": {"app": "web"}}},
+     "status": {"disruptionsAllowed": 0}}])json");
+  world["ask"][0]["spec"]["priority"] = 10;
+  return world;
+}
+
+Json SmallVictims() {
+  return Json::parse(R"json({
+    "nodes": {"near": {"pods": ["n/lower"], "violations": 0},
+              "far": {"pods": ["n/web"], "violations": 1}},
+    "chosen": "near"})json");
+}
+
+std::vector<std::string> ComparePreempted(const Json& victims) {
+  absl::StatusOr<Json> theirs = Judge(SmallPreemption());
+  EXPECT_TRUE(theirs.ok()) << theirs.status();
+  if (!theirs.ok()) return {};
+  (*theirs)["preemptions"] = Json::array({victims});
+  const absl::StatusOr<Comparison> result = Compare(SmallPreemption(), *theirs);
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.ok() ? result->differences : std::vector<std::string>();
+}
+
+TEST(ComparePreemption, TheSameVictimsAreNoDifference) {
+  EXPECT_THAT(ComparePreempted(SmallVictims()), IsEmpty());
+}
+
+TEST(ComparePreemption, FindsOtherVictimsAndAnotherNode) {
+  Json theirs = SmallVictims();
+  theirs["nodes"]["near"]["pods"] = {"n/low"};
+  EXPECT_THAT(ComparePreempted(theirs), ElementsAre(HasSubstr("victims on near")));
+  theirs = SmallVictims();
+  theirs["nodes"]["far"]["violations"] = 0;
+  EXPECT_THAT(ComparePreempted(theirs), ElementsAre(HasSubstr("victims on far")));
+  theirs = SmallVictims();
+  theirs["nodes"].erase("far");
+  EXPECT_THAT(ComparePreempted(theirs), ElementsAre(HasSubstr("victims on far")));
+  for (const char* chosen : {"far", ""}) {
+    theirs = SmallVictims();
+    theirs["chosen"] = chosen;
+    EXPECT_THAT(ComparePreempted(theirs), ElementsAre(HasSubstr("the node to evict on")));
+  }
+  EXPECT_THAT(ComparePreempted(Json()), ElementsAre(HasSubstr("nothing about preemption")));
 }
 
 // Each score of a random world is looked at: no other one of the answer may be.

@@ -3,8 +3,8 @@
 //   fairlead_differential worlds SEED PAIRS      prints worlds, a line each, with at least so many
 //                                                pairs of a pod and a node
 //   fairlead_differential compare WORLDS ANSWERS compares with the oracle's answers to that file;
-//                                                last lines: "N scores compared" and
-//                                                "N pairs, N differences"
+//                                                last lines: "N choices of victims compared",
+//                                                "N scores compared", "N pairs, N differences"
 //
 // scripts/differential.sh runs both, and the oracle between them. Exit code 1 if anything differs
 // or nothing was compared, 2 for arguments that make no sense.
@@ -40,6 +40,7 @@ int CompareFiles(const std::string& worlds_path, const std::string& answers_path
   std::string answer_line;
   int64_t pairs = 0;
   int64_t scores = 0;
+  int64_t preemptions = 0;
   int64_t known_faults = 0;
   size_t differences = 0;
   for (int64_t number = 1; std::getline(worlds, world_line); ++number) {
@@ -53,6 +54,7 @@ int CompareFiles(const std::string& worlds_path, const std::string& answers_path
     }
     pairs += comparison->pairs;
     scores += comparison->scores;
+    preemptions += comparison->preemptions;
     known_faults += comparison->known_faults;
     for (const std::string& difference : comparison->differences) {
       if (++differences > kMaxPrinted) continue;
@@ -66,9 +68,11 @@ int CompareFiles(const std::string& worlds_path, const std::string& answers_path
   }
   if (pairs == 0) std::cout << "no pair of " << worlds_path << " was compared\n";
   if (scores == 0) std::cout << "no score was compared\n";
+  if (preemptions == 0) std::cout << "no eviction was compared\n";
+  std::cout << preemptions << " choices of victims compared\n";
   std::cout << scores << " scores compared\n";
   std::cout << pairs << " pairs, " << differences << " differences\n";
-  return differences == 0 && pairs > 0 && scores > 0 ? 0 : 1;
+  return differences == 0 && pairs > 0 && scores > 0 && preemptions > 0 ? 0 : 1;
 }
 
 int Main(const std::vector<std::string>& args) {

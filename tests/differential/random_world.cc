@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tests/differential/random_preemption.h"
 
 namespace fairlead::differential {
 namespace {
@@ -63,6 +64,7 @@ Json RandomWorld::Make(int nodes, int asked) {
   }
   storage.MoveInto(world);
   owners_.MoveInto(world);
+  if (OneIn(3)) AddPreemption(dice_, world);
   return world;
 }
 

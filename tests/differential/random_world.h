@@ -3,7 +3,8 @@
 // that nothing matches tells nothing.
 //
 // About half of the pods ask for a lot, and most nodes refuse them: those are for the filters. The
-// others have few hard constraints, so that there are several nodes to score.
+// others have few hard constraints, so that there are several nodes to score. A third of the worlds
+// is also about preemption.
 //
 // Objects are as the API server has them after its defaults. Deterministic for a seed.
 // Thread-safety: one generator per thread.
@@ -32,8 +33,8 @@ class RandomWorld {
   RandomWorld& operator=(const RandomWorld&) = delete;
 
   // {"plugins", "pluginConfig", "namespaces", "nodes", "pods" (all bound), "ask" (all waiting)},
-  // and what RandomStorage and RandomOwners add: the input of `fairlead-control-plane
-  // scheduler-oracle`. Once.
+  // and what RandomStorage, RandomOwners and AddPreemption() add: the input of
+  // `fairlead-control-plane scheduler-oracle`. Once.
   Json Make(int nodes, int asked);
 
  private:

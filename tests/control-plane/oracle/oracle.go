@@ -1,6 +1,6 @@
 // Package oracle answers what kube-scheduler's own plugins say of a cluster: which node each of them
-// refuses for a pod, with which code and reasons, and how each of them scores the nodes that are
-// left. tests/differential compares Fairlead with it.
+// refuses for a pod, with which code and reasons, how each of them scores the nodes that are left,
+// and which pods would be evicted on the others. tests/differential compares Fairlead with it.
 //
 // A world is one line of JSON on standard input, its answer one line on standard output. No API
 // server is involved: the plugins read a snapshot, and listers that hold what the world has.
@@ -18,6 +18,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/informers"
@@ -58,6 +59,10 @@ type World struct {
 	CSIDrivers             []storagev1.CSIDriver          `json:"csiDrivers"`
 	CSIStorageCapacities   []storagev1.CSIStorageCapacity `json:"csiStorageCapacities"`
 	VolumeAttachments      []storagev1.VolumeAttachment   `json:"volumeAttachments"`
+
+	// Whether to ask which pods would be evicted.
+	Preempt              bool                           `json:"preempt"`
+	PodDisruptionBudgets []policyv1.PodDisruptionBudget `json:"podDisruptionBudgets"`
 }
 
 // Refusal is the first refusal of a node; one without a code admits it.
@@ -68,10 +73,11 @@ type Refusal struct {
 }
 
 // Answer has, for each pod in the order asked, the refusals by the name of the node, and the scores
-// of the others.
+// of the others; and what would be evicted, if the world asks for that.
 type Answer struct {
-	Pods   []map[string]Refusal `json:"pods"`
-	Scores []Scores             `json:"scores"`
+	Pods        []map[string]Refusal `json:"pods"`
+	Scores      []Scores             `json:"scores"`
+	Preemptions []*Preemption        `json:"preemptions,omitempty"`
 }
 
 // Main serves until the input ends; its exit code.
@@ -115,12 +121,15 @@ func judge(ctx context.Context, world *World) (*Answer, error) {
 	}
 	answer := &Answer{}
 	for i := range world.Ask {
-		refusals, scores, err := ask(ctx, scheduler, snapshot, &world.Ask[i])
+		one, err := ask(ctx, scheduler, snapshot, world, &world.Ask[i])
 		if err != nil {
 			return nil, fmt.Errorf("pod %s/%s: %w", world.Ask[i].Namespace, world.Ask[i].Name, err)
 		}
-		answer.Pods = append(answer.Pods, refusals)
-		answer.Scores = append(answer.Scores, scores)
+		answer.Pods = append(answer.Pods, one.refusals)
+		answer.Scores = append(answer.Scores, one.scores)
+		if world.Preempt {
+			answer.Preemptions = append(answer.Preemptions, one.preemption)
+		}
 	}
 	return answer, nil
 }
@@ -138,7 +147,7 @@ func newFramework(ctx context.Context, world *World, snapshot *cache.Snapshot) (
 	factory := informers.NewSharedInformerFactory(client, 0)
 	scheduler, err := runtime.NewFramework(ctx, plugins.NewInTreeRegistry(), profile,
 		runtime.WithClientSet(client), runtime.WithInformerFactory(factory), runtime.WithSnapshotSharedLister(snapshot),
-		runtime.WithSharedDRAManager(noDeviceClasses{}),
+		runtime.WithSharedDRAManager(noDeviceClasses{}), runtime.WithPodNominator(noNominations{}),
 		runtime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(factory.Storage().V1().CSINodes().Lister())))
 	if err != nil {
 		return nil, err
@@ -157,7 +166,8 @@ func newFramework(ctx context.Context, world *World, snapshot *cache.Snapshot) (
 		fill(storage.CSINodes().Informer(), world.CSINodes),
 		fill(storage.CSIDrivers().Informer(), world.CSIDrivers),
 		fill(storage.CSIStorageCapacities().Informer(), world.CSIStorageCapacities),
-		fill(storage.VolumeAttachments().Informer(), world.VolumeAttachments))
+		fill(storage.VolumeAttachments().Informer(), world.VolumeAttachments),
+		fill(factory.Policy().V1().PodDisruptionBudgets().Informer(), world.PodDisruptionBudgets))
 }
 
 func fill[T any](informer toolscache.SharedIndexInformer, objects []T) error {
@@ -169,20 +179,27 @@ func fill[T any](informer toolscache.SharedIndexInformer, objects []T) error {
 	return nil
 }
 
+// What is said of one pod.
+type opinion struct {
+	refusals   map[string]Refusal
+	scores     Scores
+	preemption *Preemption
+}
+
 // As schedulePod does it: a refusal before the filters is every node's, and so is one of all nodes
 // that they leave out.
-func ask(ctx context.Context, scheduler framework.Framework, snapshot *cache.Snapshot, pod *v1.Pod) (map[string]Refusal, Scores, error) {
+func ask(ctx context.Context, scheduler framework.Framework, snapshot *cache.Snapshot, world *World, pod *v1.Pod) (*opinion, error) {
 	nodes, err := snapshot.NodeInfos().List()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	state := framework.NewCycleState()
 	result, status, narrowing := scheduler.RunPreFilterPlugins(ctx, state, pod)
 	if !status.IsSuccess() && !status.IsRejected() {
-		return nil, nil, status.AsError()
+		return nil, status.AsError()
 	}
-	refusals := map[string]Refusal{}
-	var admitted []fwk.NodeInfo
+	answer := &opinion{refusals: map[string]Refusal{}}
+	var admitted, preemptible []fwk.NodeInfo
 	for _, node := range nodes {
 		name := node.Node().Name
 		refused := status
@@ -193,15 +210,22 @@ func ask(ctx context.Context, scheduler framework.Framework, snapshot *cache.Sna
 			refused = scheduler.RunFilterPlugins(ctx, state, pod, node)
 		}
 		if !refused.IsSuccess() && !refused.IsRejected() {
-			return nil, nil, fmt.Errorf("node %s: %w", name, refused.AsError())
+			return nil, fmt.Errorf("node %s: %w", name, refused.AsError())
 		}
-		refusals[name] = refusalOf(refused)
+		answer.refusals[name] = refusalOf(refused)
 		if refused.IsSuccess() {
 			admitted = append(admitted, node)
+		} else if status.IsSuccess() && refused.Code() == fwk.Unschedulable {
+			preemptible = append(preemptible, node)
 		}
 	}
-	scores, err := score(ctx, scheduler, state, pod, admitted)
-	return refusals, scores, err
+	if world.Preempt {
+		if answer.preemption, err = preempt(ctx, scheduler, state, pod, preemptible, pointers(world.PodDisruptionBudgets)); err != nil {
+			return nil, err
+		}
+	}
+	answer.scores, err = score(ctx, scheduler, state, pod, admitted)
+	return answer, err
 }
 
 func refusalOf(status *fwk.Status) Refusal {
