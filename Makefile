@@ -21,7 +21,7 @@ simtest: ## the whole program in simulated worlds; SEEDS=100000 (that many) or 6
 mutations: ## shows that simtest finds each defect of tests/mutations; last line: M of M found
 	@scripts/deps.sh && scripts/mutations.sh
 
-differential: ## the filters and scores against the real kube-scheduler's; last line: N pairs, N differences; SEED=n, PAIRS=n
+differential: ## filters, scores and victims against the real kube-scheduler's; last line: N pairs, N differences; SEED=n, PAIRS=n
 	@scripts/deps.sh && scripts/build.sh release fairlead_differential
 	@scripts/differential.sh $(or $(SEED),20261124) $(or $(PAIRS),100000)
 

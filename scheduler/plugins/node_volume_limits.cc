@@ -40,15 +40,18 @@ PodVolumes VolumesOfPods(const Context& context, const state::NodeInfo& node,
   return volumes;
 }
 
-// Does a pod on the node use the volume? If it is not in the way, its volume is not, either.
+// Does a pod that is counted on the node use the volume, or one that terminates there? Evicting a
+// pod does not detach its volumes, so while it does not terminate they count.
 bool IsOfPodOn(const Context& context, const state::NodeInfo& node,
                const model::PersistentVolume& volume) {
   if (!volume.claim.has_value()) return false;
   const state::VolumeClaimRow* claim =
       context.state.volumes().FindClaim(model::Key(volume.claim->ns, volume.claim->name));
   return claim != nullptr &&
-         std::any_of(claim->users.begin(), claim->users.end(),
-                     [&](state::PodId id) { return context.state.pod(id).node == node.id; });
+         std::any_of(claim->users.begin(), claim->users.end(), [&](state::PodId id) {
+           const state::PodRecord& pod = context.state.pod(id);
+           return pod.node == node.id && (pod.terminating || InTheWay(pod, context.capacity));
+         });
 }
 
 // `wanted`: what the class attaches by the driver.

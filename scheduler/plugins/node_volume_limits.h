@@ -1,7 +1,9 @@
 // NodeVolumeLimits: a CSI driver attaches no more volumes to the node than its CSINode allows. The
 // filter counts the volumes of pods on the node, each once, and the volumes that VolumeAttachments
-// show there but that no such pod uses: these are not detached yet. A pod whose volumes are all
-// attached already is not refused, even above the limit. On an empty node nothing is attached.
+// show there but that no such pod uses: these are not detached yet. What pods that terminate have
+// attached may be waited for; evicting others would free nothing, as in upstream's preemption. A
+// pod whose volumes are all attached already is not refused, even above the limit. On an empty node
+// nothing is attached.
 // Thread-safety: stateless. Complexity: O(volumes of the node's pods + its attachments), for pods
 // with volumes of drivers that have a limit on the node.
 #pragma once

@@ -149,6 +149,15 @@ TEST_F(VolumeLimitsTest, ByCapacity) {
   EXPECT_EQ(Why(*limits, "n", Capacity::kNow), kTooMany);
   EXPECT_EQ(Why(*limits, "n", Capacity::kFuture), kTooMany);
   EXPECT_EQ(Why(*limits, "n", Capacity::kEmpty), "");
+  const auto why_if_evicted = [&] {
+    state::Transaction txn(state_);
+    txn.Evict(state_.FindPod("ns", "runs"));
+    return Why(*limits, "n", Capacity::kFuture);
+  };
+  EXPECT_EQ(why_if_evicted(), kTooMany) << "it is attached all the same";
+  state_.RemoveVolumeObject(model::Kind::kVolumeAttachment, "", "va");
+  EXPECT_EQ(why_if_evicted(), "");
+  Attach("va", "pv-a");
   AddPod(Deleting(On("n", PodWith("runs", {"a"}))));
   EXPECT_EQ(Why(*limits, "n", Capacity::kNow), kTooMany);
   EXPECT_EQ(Why(*limits, "n", Capacity::kFuture), "") << "it will be detached";
