@@ -44,6 +44,15 @@ class ApiObjectsTest : public ::testing::Test {
     return Object("fairlead.dev/v1alpha1", "NodeRequest", name,
                   {{"spec", {{"provider", "p"}, {"instanceType", "t"}}}});
   }
+  static Json AnEvent() {
+    return Object("events.k8s.io/v1", "Event", "e",
+                  {{"reportingController", "c"},
+                   {"reportingInstance", "i"},
+                   {"action", "a"},
+                   {"reason", "r"},
+                   {"note", "n"},
+                   {"regarding", {{"kind", "Pod"}, {"namespace", "default"}}}});
+  }
 
   TestWorld world_;
 };
@@ -419,16 +428,6 @@ TEST_F(ApiObjectsTest, RemoveNowWaitsForNoFinalizer) {
 }
 
 // ---- events and leases --------------------------------------------------------------------------
-
-Json AnEvent() {
-  return Object("events.k8s.io/v1", "Event", "e",
-                {{"reportingController", "c"},
-                 {"reportingInstance", "i"},
-                 {"action", "a"},
-                 {"reason", "r"},
-                 {"note", "n"},
-                 {"regarding", {{"kind", "Pod"}, {"namespace", "default"}}}});
-}
 
 TEST_F(ApiObjectsTest, EventsAreCheckedAndForgottenAfterAnHour) {
   Json event = AnEvent();
