@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 
 #include "absl/algorithm/container.h"
 #include "scheduler/engine/gang.h"
+#include "scheduler/engine/victim_budgets.h"
 
 namespace fairlead::engine {
 namespace {
@@ -122,14 +122,10 @@ class DryRun {
   // Of the pods of a budget, the most important ones are those that it lets go, as upstream counts.
   void MarkViolating() {
     if (state_.budgets().empty()) return;
-    std::map<state::BudgetId, int64_t> left;
+    BudgetSpending spending(state_);
     for (Unit& unit : units_) {
       for (const PodId pod : unit.pods) {
-        for (const state::BudgetId budget : state_.BudgetsOf(state_.pod(pod))) {
-          const auto [it, added] = left.try_emplace(budget, 0);
-          if (added) it->second = state_.budgets().Left(budget);
-          if (--it->second < 0) unit.violating = true;
-        }
+        if (spending.Exceeds(state_.pod(pod))) unit.violating = true;
       }
     }
   }

@@ -112,6 +112,16 @@ BudgetNeeds NeedsOf(const state::ClusterState& state, const std::vector<state::P
   return all;
 }
 
+bool BudgetSpending::Exceeds(const state::PodRecord& pod) {
+  bool exceeds = false;
+  for (const state::BudgetId id : state_.BudgetsOf(pod)) {
+    const auto [it, added] = left_.try_emplace(id, 0);
+    if (added) it->second = state_.budgets().Left(id);
+    exceeds = --it->second < 0 || exceeds;
+  }
+  return exceeds;
+}
+
 bool SearchBudgets::Admits(const VictimUnit& unit) {
   if (unit.core && !keep_core_.empty() && keep_core_.contains(unit.workload)) return false;
   if (unit.budgets.needs.empty()) return true;

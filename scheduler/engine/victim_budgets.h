@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -67,6 +68,18 @@ struct BudgetNeeds {
   int64_t several = 0;                       // pods that more than one budget covers
 };
 BudgetNeeds NeedsOf(const state::ClusterState& state, const std::vector<state::PodId>& pods);
+
+// What is left of each budget while pods are evicted one after another.
+class BudgetSpending {
+ public:
+  explicit BudgetSpending(const state::ClusterState& state) : state_(state) {}
+  // True if one of the pod's budgets has nothing left for it. O(its budgets).
+  bool Exceeds(const state::PodRecord& pod);
+
+ private:
+  const state::ClusterState& state_;
+  std::map<state::BudgetId, int64_t> left_;
+};
 
 // The budgets in one search: which units may not be taken at all, and which not together.
 // All victims of the search count; what other searches and evictions in flight have spent is

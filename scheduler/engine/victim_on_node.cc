@@ -1,7 +1,9 @@
 // The part of VictimSearch that evicts from one node, as kube-scheduler does (node_victims.h).
-#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "queues/min_runtime.h"
 #include "scheduler/engine/victim_search.h"
@@ -31,17 +33,11 @@ bool VictimSearch::EvictFrom(state::Transaction& txn, const SearchContext& conte
     return false;
   }
   std::vector<Victim> victims;
-  std::map<state::BudgetId, int64_t> left;
+  BudgetSpending spending(state_);
   for (const std::vector<state::PodId>* pods : {&found->pods, &found->promised}) {
     for (const state::PodId id : *pods) {
       const state::PodRecord& pod = state_.pod(id);
-      Victim victim{id, PlaceOf(state_, pod), state::kNoId, false};
-      for (const state::BudgetId budget : state_.BudgetsOf(pod)) {
-        const auto [it, added] = left.try_emplace(budget, 0);
-        if (added) it->second = state_.budgets().Left(budget);
-        if (--it->second < 0) victim.against_budget = true;
-      }
-      victims.push_back(std::move(victim));
+      victims.push_back({id, PlaceOf(state_, pod), state::kNoId, spending.Exceeds(pod)});
     }
   }
   for (const Victim& victim : victims) what_if.Evict(victim.pod);

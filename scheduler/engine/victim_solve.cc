@@ -273,23 +273,14 @@ bool VictimSearch::Reprieve(Hypothesis& what_if, const SearchContext& context,
 void VictimSearch::Report(const SearchContext& context, const Solution& solution,
                           SearchOutcome& outcome) const {
   outcome.found = true;
-  std::map<state::BudgetId, int64_t> left;
-  auto against = [&](const state::PodRecord& pod) {
-    bool beyond = false;
-    for (const state::BudgetId id : state_.BudgetsOf(pod)) {
-      const auto [it, added] = left.try_emplace(id, 0);
-      if (added) it->second = state_.budgets().Left(id);
-      beyond = --it->second < 0 || beyond;
-    }
-    return beyond;
-  };
+  BudgetSpending spending(state_);
   for (size_t i = 0; i < solution.units.size(); ++i) {
     const VictimUnit& unit = solution.units[i];
     for (size_t j = 0; j < unit.pods.size(); ++j) {
       const state::PodId pod = unit.pods[j];
       outcome.victims.push_back({pod, unit.places[j],
                                  solution.moved[i] ? state_.pod(pod).node : state::kNoId,
-                                 context.against_budgets && against(state_.pod(pod))});
+                                 context.against_budgets && spending.Exceeds(state_.pod(pod))});
     }
   }
 }
