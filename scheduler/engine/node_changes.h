@@ -5,12 +5,12 @@
 //
 // Nodes that exist only inside a Transaction (NodeKind::kVirtual) are left out.
 //
-// Thread-safety: the state's. Complexity: O(1). Memory: at most kLength numbers.
+// Thread-safety: the state's. Complexity: O(1). Memory: ChangeRing's.
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
+#include "scheduler/engine/change_ring.h"
 #include "scheduler/state/change_log.h"
 #include "scheduler/state/cluster_state.h"
 
@@ -18,25 +18,22 @@ namespace fairlead::engine {
 
 class NodeChanges final : public state::StateSubscriber {
  public:
-  static constexpr uint64_t kLength = uint64_t{1} << 16;
-
   explicit NodeChanges(const state::ClusterState& state) : state_(state) {}
 
-  // Changes have the numbers start() .. end()-1, oldest first. A reader that has seen those below
-  // `start()` at most has to look at every node; 0 is below it for ever.
-  [[nodiscard]] uint64_t start() const { return start_; }
-  [[nodiscard]] uint64_t end() const { return end_; }
+  // As in ChangeRing.
+  [[nodiscard]] uint64_t start() const { return ring_.start(); }
+  [[nodiscard]] uint64_t end() const { return ring_.end(); }
   // The changes from this number on are of what is on nodes, and not of their objects.
   [[nodiscard]] uint64_t object_end() const { return object_end_; }
-  [[nodiscard]] state::NodeId At(uint64_t number) const { return ring_[number % kLength]; }
+  [[nodiscard]] state::NodeId At(uint64_t number) const { return ring_.At(number); }
 
   void OnChange(const state::StateChange& change) override;
   [[nodiscard]] state::ChangeKinds Kinds() const override;
 
  private:
   const state::ClusterState& state_;
-  std::vector<state::NodeId> ring_;
-  uint64_t start_ = 1, end_ = 1, object_end_ = 1;
+  ChangeRing<state::NodeId> ring_;
+  uint64_t object_end_ = 1;
 };
 
 }  // namespace fairlead::engine

@@ -30,7 +30,7 @@ void NodePreemption::OnChange(const state::StateChange& change) {
     case Kind::kNodesRanked:
       return ForgetAll();
     case Kind::kWorkload:
-      return Log({true, change.workload});
+      return log_.Add({true, change.workload});
     case Kind::kPodCharged:
       return LogNode(state_.pod(change.pod).node);
     case Kind::kBudget:
@@ -45,16 +45,27 @@ void NodePreemption::OnChange(const state::StateChange& change) {
 }
 
 void NodePreemption::LogNode(state::NodeId node) {
-  if (node == state::kNoId || state_.node(node).kind == state::NodeKind::kVirtual) return;
-  Log({false, node});
+  if (IsOfCluster(node)) log_.Add({false, node});
 }
 
-void NodePreemption::Log(Entry entry) {
-  const auto at = static_cast<size_t>(log_end_ % kLogLength);
-  if (at >= log_.size()) log_.resize(std::min(kLogLength, std::max<uint64_t>(at + 1, 2 * at)));
-  log_[at] = entry;
-  ++log_end_;
-  if (log_end_ - log_start_ > kLogLength) ++log_start_;
+template <typename F>
+void NodePreemption::ForEachLogged(uint64_t from, F f) const {
+  // A gang is in it once for each pod that moved: its nodes are gone through once.
+  absl::flat_hash_map<state::WorkloadId, uint64_t> workloads;
+  for (uint64_t number = from; number < log_.end(); ++number) {
+    const Entry& entry = log_.At(number);
+    if (entry.is_workload) {
+      workloads[entry.id] = number;
+    } else {
+      f(entry.id, number);
+    }
+  }
+  for (const auto& [workload, number] : workloads) {
+    for (const state::PodId pod : state_.workload(workload).pods) {
+      const state::NodeId node = state_.pod(pod).node;
+      if (IsOfCluster(node)) f(node, number);
+    }
+  }
 }
 
 // A budget that only allows another number concerns the nodes with pods of it; one that selects
@@ -67,6 +78,10 @@ void NodePreemption::OnBudget(state::BudgetId budget) {
     return ForgetAll();
   }
   known->second.change = ++budget_changes_;
+}
+
+bool NodePreemption::IsOfCluster(state::NodeId node) const {
+  return node != state::kNoId && state_.node(node).kind != state::NodeKind::kVirtual;
 }
 
 void NodePreemption::KnowBudgets() {
@@ -91,7 +106,7 @@ void NodePreemption::DropOldest() {
 NodePreemption::Slot NodePreemption::Look(Hypothesis& what_if, const NodePreemptor& preemptor,
                                           state::NodeId id, uint64_t& tried) const {
   Slot slot;
-  slot.at = log_end_;
+  slot.at = log_.end();
   const state::NodeInfo& node = state_.node(id);
   if (node.id != id || !node.exists || !node.TakesBindings() ||
       !what_if.Suits(preemptor.pod_class, id)) {
@@ -118,45 +133,23 @@ void NodePreemption::Renew(Hypothesis& what_if, const NodePreemptor& preemptor, 
   if (slot.is_candidate) row.candidates.insert(slot.candidate);
 }
 
-void NodePreemption::ReadLog(Hypothesis& what_if, const NodePreemptor& preemptor, Row& row,
-                             uint64_t& tried) const {
-  const auto renew = [&](state::NodeId node, uint64_t number) {
-    if (node < row.by_node.size() && row.by_node[node].at > number) return;
-    Renew(what_if, preemptor, row, node, tried);
-  };
-  // A gang is in it once for each pod that moved: its nodes are gone through once.
-  absl::flat_hash_map<state::WorkloadId, uint64_t> workloads;
-  for (; row.seen < log_end_; ++row.seen) {
-    const Entry& entry = EntryAt(row.seen);
-    if (entry.is_workload) {
-      workloads[entry.id] = row.seen;
-    } else {
-      renew(entry.id, row.seen);
-    }
-  }
-  for (const auto& [workload, number] : workloads) {
-    for (const state::PodId pod : state_.workload(workload).pods) {
-      const state::NodeId node = state_.pod(pod).node;
-      if (node != state::kNoId && state_.node(node).kind != state::NodeKind::kVirtual) {
-        renew(node, number);
-      }
-    }
-  }
-}
-
 void NodePreemption::CatchUp(Hypothesis& what_if, const NodePreemptor& preemptor, Row& row,
                              uint64_t& tried) {
-  if (row.seen < log_start_) {
+  if (row.seen < log_.start()) {
     row.by_node.clear();
     row.candidates.clear();
     KnowBudgets();
     for (const auto& [name, node] : state_.nodes_by_name()) {
       Renew(what_if, preemptor, row, node, tried);
     }
-    row.seen = log_end_;
+    row.seen = log_.end();
     row.budgets_seen = budget_changes_;
   }
-  ReadLog(what_if, preemptor, row, tried);
+  ForEachLogged(row.seen, [&](state::NodeId node, uint64_t number) {
+    if (node < row.by_node.size() && row.by_node[node].at > number) return;
+    Renew(what_if, preemptor, row, node, tried);
+  });
+  row.seen = log_.end();
   if (row.budgets_seen == budget_changes_) return;
   for (state::NodeId node = 0; node < row.by_node.size(); ++node) {
     if (absl::c_any_of(row.by_node[node].budgets, [&](state::BudgetId budget) {
@@ -203,18 +196,9 @@ std::string NodePreemption::CheckConsistency() const {
   Hypothesis what_if(state_, framework_, order_);
   uint64_t tried = 0;
   for (const auto& [preemptor, row] : rows_) {
-    if (row.seen < log_start_ || row.budgets_seen != budget_changes_) continue;
+    if (row.seen < log_.start() || row.budgets_seen != budget_changes_) continue;
     absl::flat_hash_set<state::NodeId> changed;
-    for (uint64_t i = row.seen; i < log_end_; ++i) {
-      const Entry& entry = EntryAt(i);
-      if (!entry.is_workload) {
-        changed.insert(entry.id);
-        continue;
-      }
-      for (const state::PodId pod : state_.workload(entry.id).pods) {
-        changed.insert(state_.pod(pod).node);
-      }
-    }
+    ForEachLogged(row.seen, [&](state::NodeId node, uint64_t) { changed.insert(node); });
     size_t candidates = 0;
     for (state::NodeId node = 0; node < row.by_node.size(); ++node) {
       const Slot& slot = row.by_node[node];

@@ -26,6 +26,7 @@
 
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
+#include "scheduler/engine/change_ring.h"
 #include "scheduler/engine/node_victims.h"
 #include "scheduler/framework/framework.h"
 #include "scheduler/state/cluster_state.h"
@@ -62,8 +63,6 @@ class NodePreemption final : public state::StateSubscriber {
   [[nodiscard]] std::string CheckConsistency() const;
 
  private:
-  static constexpr uint64_t kLogLength = uint64_t{1} << 16;
-
   // What was last found out about a node.
   struct Slot {
     uint64_t at = 0;           // the end of the log then; 0: never looked at
@@ -93,11 +92,12 @@ class NodePreemption final : public state::StateSubscriber {
     uint32_t id = state::kNoId;
   };
 
+  [[nodiscard]] bool IsOfCluster(state::NodeId node) const;
   void LogNode(state::NodeId node);
-  void Log(Entry entry);
-  [[nodiscard]] const Entry& EntryAt(uint64_t number) const {
-    return log_[static_cast<size_t>(number % kLogLength)];
-  }
+  // `f(node, number)` for each node that entries from that number on concern, with the last one of
+  // them; perhaps more than once.
+  template <typename F>
+  void ForEachLogged(uint64_t from, F f) const;
   void OnBudget(state::BudgetId budget);
   void KnowBudgets();
   void ForgetAll();
@@ -108,8 +108,6 @@ class NodePreemption final : public state::StateSubscriber {
   void Renew(Hypothesis& what_if, const NodePreemptor& preemptor, Row& row, state::NodeId node,
              uint64_t& tried) const;
   void CatchUp(Hypothesis& what_if, const NodePreemptor& preemptor, Row& row, uint64_t& tried);
-  void ReadLog(Hypothesis& what_if, const NodePreemptor& preemptor, Row& row,
-               uint64_t& tried) const;
   void TryAnew(Hypothesis& what_if, const NodePreemptor& preemptor, uint64_t seed, uint64_t& tried);
 
   state::ClusterState& state_;
@@ -119,9 +117,7 @@ class NodePreemption final : public state::StateSubscriber {
   Candidates anew_;  // of the last pod that was tried anew
   uint64_t uses_ = 0;
   mutable bool trying_ = false;
-  // What rows may be wrong about, by number; nothing is logged while there are no rows.
-  std::vector<Entry> log_;
-  uint64_t log_start_ = 1, log_end_ = 1;
+  ChangeRing<Entry> log_;  // what rows may be wrong about; nothing while there are no rows
   absl::flat_hash_map<state::BudgetId, Budget> budgets_;
   uint64_t budget_changes_ = 0;
 };
