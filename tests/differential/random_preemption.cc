@@ -3,6 +3,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -26,16 +27,15 @@ Json Budget(Dice& dice, const std::string& ns, const std::string& app) {
 // Where another pod of the node has ports of the host already, which is known in `taken`:
 // kube-scheduler forgets a port that two pods have when the first of them goes.
 void LeavePorts(Json& pod, std::set<std::string>& taken) {
-  bool has_any = false;
+  std::vector<Json*> with_ports;
   for (const char* list : {"containers", "initContainers"}) {
     if (!pod["spec"].contains(list)) continue;
-    for (Json& container : pod["spec"][list]) has_any = has_any || container.contains("ports");
+    for (Json& container : pod["spec"][list]) {
+      if (container.contains("ports")) with_ports.push_back(&container);
+    }
   }
-  if (!has_any || taken.insert(pod["spec"]["nodeName"].get<std::string>()).second) return;
-  for (const char* list : {"containers", "initContainers"}) {
-    if (!pod["spec"].contains(list)) continue;
-    for (Json& container : pod["spec"][list]) container.erase("ports");
-  }
+  if (with_ports.empty() || taken.insert(pod["spec"]["nodeName"].get<std::string>()).second) return;
+  for (Json* container : with_ports) container->erase("ports");
 }
 
 // Names of claims that are ReadWriteOncePod in some namespace.
