@@ -9,9 +9,9 @@ enum class PriorityRules : uint8_t {
   // KAI's: its PriorityClass decides, and StateOptions::non_preemptible_priority says which
   // workloads are preemptible.
   kKai,
-  // kube-scheduler's: spec.priority decides, all pods are preemptible, spec.preemptionPolicy
-  // counts,
-  // and no pod is moved to make room for a pod without a higher priority.
+  // kube-scheduler's: spec.priority decides, all pods are preemptible, and
+  // spec.preemptionPolicy counts. No pod is moved to make room for a pod without a higher
+  // priority.
   kKubernetes,
 };
 
