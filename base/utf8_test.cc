@@ -58,7 +58,7 @@ TEST(Utf8Test, WellFormedSequencesOnly) {
       {"\xC3", 0},
   };
   for (const Case& c : cases)
-    EXPECT_EQ(Utf8SequenceLength(c.in), c.length) << testing::PrintToString(c.in);
+    EXPECT_EQ(Utf8SequenceLength(c.in), c.length) << ::testing::PrintToString(c.in);
   EXPECT_EQ(ToValidUtf8("a\xFFz\xE2\x82"), "a\xEF\xBF\xBDz\xEF\xBF\xBD\xEF\xBF\xBD");
   EXPECT_EQ(TruncateUtf8("a\xE2\x82\xAC", 3), "a");
   EXPECT_EQ(TruncateUtf8("a\xE2\x82\xAC", 4), "a\xE2\x82\xAC");

@@ -1,17 +1,28 @@
 # How everything is compiled: warnings, sanitizers, linker, compiler cache, precompiled headers.
 option(FAIRLEAD_WERROR "Treat warnings as errors" ON)
 option(FAIRLEAD_PCH "Precompile the headers that nearly every file includes" OFF)
+set(FAIRLEAD_UNITY_FILES 0 CACHE STRING "Files of a target that are compiled as one; 0: each alone")
 set(FAIRLEAD_SANITIZE "" CACHE STRING "Sanitizers for everything, as in -fsanitize=<value>")
 
 add_library(fairlead_options INTERFACE)
 target_include_directories(fairlead_options INTERFACE ${CMAKE_SOURCE_DIR})
-target_compile_options(fairlead_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow
+target_compile_options(fairlead_options INTERFACE -Wall -Wextra -Wpedantic
   -Wnon-virtual-dtor -Wcast-align -Wconversion -Wno-sign-conversion -Woverloaded-virtual)
 # False warnings of gcc 12 about Abseil and the standard library after inlining.
 target_compile_options(fairlead_options INTERFACE
   $<$<NOT:$<CONFIG:Debug>>:-Wno-maybe-uninitialized;-Wno-uninitialized;-Wno-restrict;-Wno-array-bounds;-Wno-stringop-overread>)
 if(FAIRLEAD_WERROR)
   target_compile_options(fairlead_options INTERFACE -Werror)
+endif()
+
+# Most of the time that a file takes is spent on headers. Names of one target must not collide, not even
+# in anonymous namespaces: files of one unit see them, and gcc takes them for those of a header.
+if(FAIRLEAD_UNITY_FILES GREATER 0)
+  set(CMAKE_UNITY_BUILD ON)
+  set(CMAKE_UNITY_BUILD_BATCH_SIZE ${FAIRLEAD_UNITY_FILES})
+  target_compile_options(fairlead_options INTERFACE -Wshadow=local -Wno-subobject-linkage)
+else()
+  target_compile_options(fairlead_options INTERFACE -Wshadow)
 endif()
 
 if(FAIRLEAD_SANITIZE)
@@ -39,7 +50,7 @@ if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 # Two sets, for files of modules and for files of tests. No header of ours is in them: a change of it
-# would compile everything again. The release preset has none, and so shows a forgotten #include.
+# would compile everything again. clang-tidy reads each file alone, and so shows a forgotten #include.
 if(FAIRLEAD_PCH)
   set(common_headers <algorithm> <cstdint> <functional> <limits> <map> <memory> <optional> <set>
     <string> <tuple> <utility> <variant> <vector> <absl/container/btree_map.h>

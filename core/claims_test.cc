@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr char kClass[] = "nic.io";
+constexpr char kClaimClass[] = "nic.io";
 
 class ClaimsTest : public DecisionLoopTest {
  protected:
@@ -32,16 +32,16 @@ class ClaimsTest : public DecisionLoopTest {
   void Begin(int nodes = 1, int devices = 1) {
     SyncAll();
     Put(MakeQueue("team", "", kUnlimited, kUnlimited));
-    Put(MakeDeviceClass(kClass));
+    Put(MakeDeviceClass(kClaimClass));
     for (int i = 1; i <= nodes; ++i) {
       Put(MakeNode(absl::StrCat("n", i), 0));
-      Put(MakeSlice(absl::StrCat("n", i), devices, kClass));
+      Put(MakeSlice(absl::StrCat("n", i), devices, kClaimClass));
     }
   }
   // The claim as the watch shows it, version by version.
   static model::ResourceClaim Claim(const std::string& name, int64_t version = 1,
                                     int64_t devices = 1) {
-    model::ResourceClaim claim = MakeClaim(name, devices, kClass);
+    model::ResourceClaim claim = MakeClaim(name, devices, kClaimClass);
     claim.meta.uid = "uid-claim-" + name;
     claim.meta.resource_version = absl::StrCat(version);
     return claim;
@@ -213,7 +213,7 @@ TEST_F(ClaimsTest, OneOfTwoClaimsThatIsRefusedHoldsThePod) {
 
 TEST_F(ClaimsTest, TheBindingFollowsTheAllocation) {
   Begin(1, 2);
-  model::DeviceClass device_class = MakeDeviceClass(kClass);
+  model::DeviceClass device_class = MakeDeviceClass(kClaimClass);
   device_class.config = {{{}, R"({"driver":"nic.io"})"}};
   Put(device_class);
   model::ResourceClaim claim = Claim("c", 5, 2);
@@ -230,8 +230,8 @@ TEST_F(ClaimsTest, TheBindingFollowsTheAllocation) {
   EXPECT_THAT(write.finalizers, ElementsAre("other/finalizer"));
   EXPECT_EQ(write.allocation.node, "n1");
   EXPECT_THAT(write.allocation.devices,
-              ElementsAre(AllocatedDevice{"r", kClass, "n1", "0", R"([{"key":"k"}])"},
-                          AllocatedDevice{"r", kClass, "n1", "1", R"([{"key":"k"}])"}));
+              ElementsAre(AllocatedDevice{"r", kClaimClass, "n1", "0", R"([{"key":"k"}])"},
+                          AllocatedDevice{"r", kClaimClass, "n1", "1", R"([{"key":"k"}])"}));
   using Config = model::ClaimAllocation::Config;
   EXPECT_THAT(write.allocation.config,
               ElementsAre(Config{true, {{"r"}, R"({"driver":"nic.io"})"}},
@@ -482,7 +482,7 @@ TEST_F(ClaimsTest, WhatAnotherPodUsesIsNotTakenBack) {
     Begin(2);
     model::ReserveClaim write;
     write.name = "c";
-    write.allocation = {"n1", {{"r", kClass, "n1", "0"}}, {}};
+    write.allocation = {"n1", {{"r", kClaimClass, "n1", "0"}}, {}};
     write.pods = {{"p", "uid-ns-p"}};
     if (c.foreign_reservation) write.pods.push_back({"x", "foreign"});
     Put(Stored(write, 3));

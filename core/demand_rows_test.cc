@@ -35,9 +35,9 @@ class Dice {
 };
 
 // One loop, its API server and its provider.
-class World {
+class DemandWorld {
  public:
-  World(const Options& options, const hook::Catalog* catalog, bool alone) : alone_(alone) {
+  DemandWorld(const Options& options, const hook::Catalog* catalog, bool alone) : alone_(alone) {
     auto loop = DecisionLoop::Make(options, catalog);
     EXPECT_TRUE(loop.ok()) << loop.status();
     loop_ = *std::move(loop);
@@ -185,7 +185,7 @@ Options RandomOptions(Dice& dice) {
 // What happens to both worlds.
 class Script {
  public:
-  Script(Dice& dice, std::vector<World*> worlds) : dice_(dice), worlds_(std::move(worlds)) {
+  Script(Dice& dice, std::vector<DemandWorld*> worlds) : dice_(dice), worlds_(std::move(worlds)) {
     // A limit may hold what no node could run, or that may be said of it: the first of those that
     // are alike decides for all of them.
     huge_ = dice_.OneIn(2);
@@ -194,7 +194,7 @@ class Script {
       model::Queue queue =
           MakeQueue(name, "", dice_.Below(8), limited ? 2 + dice_.Below(20) : kUnlimited);
       if (dice_.OneIn(6)) queue.gpu.lending_limit = dice_.Below(3) * 1000;
-      for (World* world : worlds_) world->Put(queue);
+      for (DemandWorld* world : worlds_) world->Put(queue);
     }
     groups_ = dice_.OneIn(2);
   }
@@ -204,12 +204,12 @@ class Script {
     for (int64_t i = 0; i < come; ++i) AddOne();
     for (int64_t i = dice_.Below(3); i > 0 && !names_.empty(); --i) {
       const size_t which = static_cast<size_t>(dice_.Below(static_cast<int64_t>(names_.size())));
-      for (World* world : worlds_) world->Remove(names_[which]);
+      for (DemandWorld* world : worlds_) world->Remove(names_[which]);
       names_.erase(names_.begin() + static_cast<ptrdiff_t>(which));
     }
     if (dice_.OneIn(4) && !worlds_.front()->launched().empty()) {
       const std::string name = *worlds_.front()->launched().begin();
-      for (World* world : worlds_) world->NodeComes(name);
+      for (DemandWorld* world : worlds_) world->NodeComes(name);
     }
   }
 
@@ -224,7 +224,7 @@ class Script {
     const bool huge = huge_ && dice_.OneIn(9);
     const int64_t pods = groups_ && dice_.OneIn(2) ? 1 + dice_.Below(3) : 0;
     const int64_t extra = dice_.OneIn(3) ? 1 : 0;
-    for (World* world : worlds_) {
+    for (DemandWorld* world : worlds_) {
       if (pods > 0) {
         model::PodGroup group = MakeGroup("ns", name, queue, static_cast<int32_t>(pods));
         group.meta.creation = At(created);
@@ -246,7 +246,7 @@ class Script {
   }
 
   Dice& dice_;
-  std::vector<World*> worlds_;
+  std::vector<DemandWorld*> worlds_;
   std::vector<std::string> names_;
   bool groups_ = false, huge_ = false;
   int64_t count_ = 0;
@@ -262,7 +262,7 @@ TEST(DemandRowsProperty, NothingTellsThemFromOneByOne) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     Dice dice(static_cast<uint64_t>(seed));
     const Options options = RandomOptions(dice);
-    World rows(options, &*catalog, false), singles(options, &*catalog, true);
+    DemandWorld rows(options, &*catalog, false), singles(options, &*catalog, true);
     Script script(dice, {&rows, &singles});
     absl::Time now = At(100);
     for (int step = 0; step < 40; ++step) {

@@ -10,7 +10,7 @@ namespace fairlead::core {
 namespace {
 
 // A write that was put off so often in a row counts as refused.
-constexpr int64_t kPutOffsThatRefuse = 5;
+constexpr int64_t kPutOffsThatRefuseAWrite = 5;
 
 std::string ClaimText(const std::string& key) {
   return absl::StrCat("PersistentVolumeClaim ", key);
@@ -201,7 +201,7 @@ void VolumePlugin::Answered(const std::string& claim, const absl::Status& status
   if (std::exchange(entry.outdated, false) || entry.shown) {
     entry.write.Settle();  // nothing depends on it: the watch has decided, or the next decision
   } else if (outcome == fairlead::Outcome::kRefused) {
-    if (absl::IsAborted(status) && entry.write.failures() < kPutOffsThatRefuse) return;
+    if (absl::IsAborted(status) && entry.write.failures() < kPutOffsThatRefuseAWrite) return;
     entry.write.Settle();
     if (!absl::IsCancelled(status)) FailAll(entry, std::string(status.message()));
   }

@@ -17,10 +17,10 @@ using ::testing::SizeIs;
 
 // An API server, a controller of volumes and a provisioner that fail at random, and a watch that is
 // late.
-class World {
+class VolumeWorld {
  public:
   static constexpr int kNodes = 3;
-  World(uint64_t seed, DecisionLoop& loop) : random_(seed), loop_(loop) {}
+  VolumeWorld(uint64_t seed, DecisionLoop& loop) : random_(seed), loop_(loop) {}
 
   bool Draw(int percent) { return static_cast<int>(random_() % 100) < percent; }
   std::string RandomNode() { return absl::StrCat("n", 1 + random_() % kNodes); }
@@ -139,8 +139,8 @@ class World {
 TEST_F(VolumesTest, WhateverHappensNoPodIsBoundBeforeItsVolumesAndAllAreInTheEnd) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
-    BeginAgain(World::kNodes);
-    World world(seed, *loop_);
+    BeginAgain(VolumeWorld::kNodes);
+    VolumeWorld world(seed, *loop_);
     std::map<std::string, std::vector<std::string>> pods;
     for (int i = 0; i < 6; ++i) {
       const bool local = i % 2 == 0;

@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "extenders/call_queue.h"
 #include "extenders/wire.h"
 #include "kube/transport/url.h"
 
@@ -13,8 +14,6 @@ namespace {
 
 constexpr absl::Duration kPodTimeout = absl::Seconds(10);
 constexpr absl::Duration kNodesTimeout = absl::Seconds(30);
-
-absl::Status Closed() { return absl::CancelledError("the client of the extenders is closed"); }
 
 // The body of an answer 200.
 absl::StatusOr<std::string> BodyOf(absl::StatusOr<kube::HttpResponse> answer,

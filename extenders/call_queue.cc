@@ -5,11 +5,6 @@
 #include "absl/status/status.h"
 
 namespace fairlead::extenders {
-namespace {
-
-absl::Status Closed() { return absl::CancelledError("the client of the extender is closed"); }
-
-}  // namespace
 
 void CallQueue::Post(Call call) {
   bool closed = false;

@@ -16,10 +16,16 @@
 #include <mutex>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "kube/transport/http.h"
 
 namespace fairlead::extenders {
+
+// What everything that is asked of a closed client answers.
+inline absl::Status Closed() {
+  return absl::CancelledError("the client of the extender is closed");
+}
 
 class CallQueue : public std::enable_shared_from_this<CallQueue> {
  public:

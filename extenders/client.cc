@@ -14,8 +14,6 @@
 namespace fairlead::extenders {
 namespace {
 
-absl::Status Closed() { return absl::CancelledError("the client of the extenders is closed"); }
-
 absl::Status NoSuchExtender(int32_t position) {
   return absl::InvalidArgumentError(absl::StrCat("there is no extender ", position));
 }

@@ -33,9 +33,9 @@ struct Field {
 
 const Field kMinute = {"minute", 0, 59, {}};
 const Field kHour = {"hour", 0, 23, {}};
-const Field kDay = {"day of month", 1, 31, {}, true};
+const Field kDayOfMonth = {"day of month", 1, 31, {}, true};
 const Field kMonth = {"month", 1, 12, kMonths};
-const Field kWeekday = {"day of week", 0, 7, kWeekdays, true};
+const Field kDayOfWeek = {"day of week", 0, 7, kWeekdays, true};
 
 absl::Status Wrong(const Field& field, absl::string_view text, absl::string_view why) {
   return absl::InvalidArgumentError(
@@ -122,12 +122,12 @@ absl::StatusOr<CronSchedule> CronSchedule::Parse(absl::string_view expression) {
   CronSchedule schedule;
   FAIRLEAD_ASSIGN_OR_RETURN(schedule.minutes_, ParseField(kMinute, fields[0]));
   FAIRLEAD_ASSIGN_OR_RETURN(schedule.hours_, ParseField(kHour, fields[1]));
-  FAIRLEAD_ASSIGN_OR_RETURN(schedule.days_, ParseField(kDay, fields[2]));
+  FAIRLEAD_ASSIGN_OR_RETURN(schedule.days_, ParseField(kDayOfMonth, fields[2]));
   FAIRLEAD_ASSIGN_OR_RETURN(schedule.months_, ParseField(kMonth, fields[3]));
-  FAIRLEAD_ASSIGN_OR_RETURN(schedule.weekdays_, ParseField(kWeekday, fields[4]));
+  FAIRLEAD_ASSIGN_OR_RETURN(schedule.weekdays_, ParseField(kDayOfWeek, fields[4]));
   schedule.weekdays_ = (schedule.weekdays_ | schedule.weekdays_ >> 7) & 0x7F;
-  schedule.every_day_ = IsEvery(kDay, fields[2]);
-  schedule.every_weekday_ = IsEvery(kWeekday, fields[4]);
+  schedule.every_day_ = IsEvery(kDayOfMonth, fields[2]);
+  schedule.every_weekday_ = IsEvery(kDayOfWeek, fields[4]);
   // A time after a leap day: an expression that ever fires has fired in the eight years before it.
   const absl::Time after_leap_day =
       absl::FromCivil(absl::CivilDay(2032, 12, 31), absl::UTCTimeZone());

@@ -3,7 +3,9 @@
 // Thread-safety: pure functions.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 
 namespace fairlead::queues {
 
@@ -28,5 +30,11 @@ struct Ratio {
   uint64_t den = 1;
 };
 int Compare(const Ratio& a, const Ratio& b);
+
+// The nearest value of 64 bits.
+inline int64_t Saturate(Int128 value) {
+  return static_cast<int64_t>(std::clamp<Int128>(value, std::numeric_limits<int64_t>::min(),
+                                                 std::numeric_limits<int64_t>::max()));
+}
 
 }  // namespace fairlead::queues

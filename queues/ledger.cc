@@ -7,15 +7,6 @@
 #include "base/check.h"
 
 namespace fairlead::queues {
-namespace {
-
-int64_t Saturate(Int128 value) {
-  constexpr Int128 kMax = std::numeric_limits<int64_t>::max();
-  return static_cast<int64_t>(std::min(value, kMax));
-}
-
-}  // namespace
-
 void QueueLedger::Rebuild(const QueueTree& tree) {
   const size_t row = kKinds * width_;
   // A queue's own amount is its total minus its children's totals.

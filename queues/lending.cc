@@ -7,15 +7,6 @@ namespace fairlead::queues {
 
 using model::ResourceIndex;
 
-namespace {
-
-int64_t Saturate(Int128 value) {
-  return static_cast<int64_t>(std::clamp<Int128>(value, std::numeric_limits<int64_t>::min(),
-                                                 std::numeric_limits<int64_t>::max()));
-}
-
-}  // namespace
-
 LendingFloors::LendingFloors(const QueueTree& tree, const QueueLedger& ledger)
     : tree_(tree), ledger_(ledger) {
   if (!tree.AnyKept()) return;

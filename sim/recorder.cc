@@ -11,7 +11,7 @@
 namespace fairlead::sim {
 namespace {
 
-std::string Dollars(int64_t micro_usd) {
+std::string HourlyDollars(int64_t micro_usd) {
   return absl::StrFormat("$%d.%04d", micro_usd / 1'000'000, micro_usd % 1'000'000 / 100);
 }
 
@@ -40,7 +40,7 @@ void Recorder::OnCommit(absl::Time now, const model::Action& action, const absl:
          .object = request.meta.name,
          .text = absl::StrCat(request.instance_type, " in ", request.zone,
                               request.spot ? " (spot)" : "", " at ",
-                              Dollars(request.price_micro_usd_per_hour), " an hour for ",
+                              HourlyDollars(request.price_micro_usd_per_hour), " an hour for ",
                               absl::StrJoin(request.reason_workloads, ", ")),
          .queue = request.queue,
          .instance_type = request.instance_type});

@@ -26,7 +26,7 @@ std::string Decimal(int64_t value, int digits) {
                          std::abs(value % scale));
 }
 std::string Usd(int64_t micro_usd) { return Decimal(micro_usd, 6); }
-std::string Dollars(int64_t micro_usd) {
+std::string DollarsAndCents(int64_t micro_usd) {
   return absl::StrCat("$", Decimal((micro_usd + 5000) / 10000, 2));
 }
 std::string Hours(int64_t seconds) { return Decimal((seconds * 10000 + 1800) / 3600, 4); }
@@ -211,8 +211,8 @@ void WriteBill(const core::BillTotals& bill, JsonWriter& json) {
 
 std::string ViewText(const core::View& view) {
   return absl::StrCat(ClockText(view.at), "  ", view.gpus_held, " GPUs held, ",
-                      Dollars(view.price_micro_usd_per_hour), " an hour\n", QueueTable(view), "\n",
-                      NodeTable(view), "\n", WaitingTable(view));
+                      DollarsAndCents(view.price_micro_usd_per_hour), " an hour\n",
+                      QueueTable(view), "\n", NodeTable(view), "\n", WaitingTable(view));
 }
 
 std::string LogText(const std::vector<TimelineEvent>& timeline) {
@@ -240,13 +240,13 @@ std::string BillText(const Report& report) {
       Table({{"nodes bought", absl::StrCat(bill.nodes_requested, bought.empty() ? "" : ": ",
                                            absl::StrJoin(bought, ", "))},
              {"node hours", Hours(bill.node_seconds)},
-             {"cost", Dollars(bill.cost_micro_usd)},
+             {"cost", DollarsAndCents(bill.cost_micro_usd)},
              {"nodes for policy-blocked pods",
               absl::StrCat(bill.policy_blocked_nodes, " (",
-                           Dollars(bill.policy_blocked_cost_micro_usd), ")")},
+                           DollarsAndCents(bill.policy_blocked_cost_micro_usd), ")")},
              {"nodes that never ran a pod", absl::StrCat(bill.duplicate_nodes)},
              {"reactive autoscaler (estimate)",
-              absl::StrCat(Dollars(bill.reactive_cost_micro_usd), " (", bill.reactive_nodes,
+              absl::StrCat(DollarsAndCents(bill.reactive_cost_micro_usd), " (", bill.reactive_nodes,
                            " nodes more)")},
              {"pods evicted", absl::StrCat(report.evictions)},
              {"nodes at the end", absl::StrCat(HookNodes(report.end))}}));

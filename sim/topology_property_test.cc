@@ -20,7 +20,7 @@
 namespace fairlead::sim {
 namespace {
 
-constexpr absl::Duration kEnd = absl::Hours(12);
+constexpr absl::Duration kTopologyEnd = absl::Hours(12);
 constexpr absl::Duration kLook = absl::Seconds(20);
 
 // Pods that have to share a value of a node label, by the prefix of their names.
@@ -28,9 +28,10 @@ struct BoundSet {
   std::string prefix, label;
 };
 
-class World : public testing::RandomWorld {
+class TopologyWorld : public testing::RandomWorld {
  public:
-  World(uint64_t seed, bool with_faults) : RandomWorld(seed, kEnd), elastic_(with_faults) {
+  TopologyWorld(uint64_t seed, bool with_faults)
+      : RandomWorld(seed, kTopologyEnd), elastic_(with_faults) {
     scenario_.hook.unneeded_after = absl::Minutes(random_.Between(1, 15));
     scenario_.hook.ready_timeout = absl::Minutes(10);
     AddPlatform();
@@ -207,7 +208,7 @@ std::string TornSet(const ApiServer& server, const std::vector<BoundSet>& sets) 
   return "";
 }
 
-std::string ProblemAtTheEnd(Simulator& simulator, const World& world, bool with_faults) {
+std::string ProblemAtTheEnd(Simulator& simulator, const TopologyWorld& world, bool with_faults) {
   const core::View view = simulator.view();
   std::set<std::string> late;  // pods above their gang's minimum that had no place while the gang
                                // ran
@@ -229,14 +230,14 @@ std::string ProblemAtTheEnd(Simulator& simulator, const World& world, bool with_
   return "";
 }
 
-struct Outcome : testing::Outcome {
+struct TopologyOutcome : testing::Outcome {
   int64_t requested = 0, unused = 0;
 };
 
 // Runs until the end or until a set is torn. "" if nothing went wrong.
-std::string ProblemOnTheWay(Simulator& simulator, const World& world) {
+std::string ProblemOnTheWay(Simulator& simulator, const TopologyWorld& world) {
   const absl::Time start = world.scenario().start;
-  for (absl::Duration at; at <= kEnd; at += kLook) {
+  for (absl::Duration at; at <= kTopologyEnd; at += kLook) {
     const absl::Status status = simulator.RunUntil(start + at);
     if (!status.ok()) return std::string(status.message());
     const std::string torn = TornSet(simulator.cluster().server(), world.sets());
@@ -245,14 +246,14 @@ std::string ProblemOnTheWay(Simulator& simulator, const World& world) {
   return "";
 }
 
-Outcome RunOne(uint64_t seed, bool with_faults) {
-  World world(seed, with_faults);
+TopologyOutcome RunOneTopology(uint64_t seed, bool with_faults) {
+  TopologyWorld world(seed, with_faults);
   const hook::Catalog catalog = world.Catalog();
   SimulatorOptions options = testing::StrictOptions(with_faults);
   options.catalog = &catalog;
   // A pod that is moved or evicted leaves nodes that were provisioned for it.
   options.core.engine.consolidation = false;
-  Outcome outcome;
+  TopologyOutcome outcome;
   const auto run = [&](Simulator& simulator) {
     const std::string problem = ProblemOnTheWay(simulator, world);
     outcome.requested = simulator.bill().nodes_requested;
@@ -263,10 +264,10 @@ Outcome RunOne(uint64_t seed, bool with_faults) {
   return outcome;
 }
 
-void RunWorlds(bool with_faults) {
+void RunTopologies(bool with_faults) {
   int64_t requested = 0, unused = 0;
-  testing::RunEverySeedTwice([&](uint64_t seed) { return RunOne(seed, with_faults); },
-                             [&](const Outcome& outcome) {
+  testing::RunEverySeedTwice([&](uint64_t seed) { return RunOneTopology(seed, with_faults); },
+                             [&](const TopologyOutcome& outcome) {
                                requested += outcome.requested;
                                unused += outcome.unused;
                              });
@@ -277,9 +278,9 @@ void RunWorlds(bool with_faults) {
   }
 }
 
-TEST(TopologyProperty, GangsOfCalmWorldsRunInOneDomain) { RunWorlds(/*with_faults=*/false); }
+TEST(TopologyProperty, GangsOfCalmWorldsRunInOneDomain) { RunTopologies(/*with_faults=*/false); }
 
-TEST(TopologyProperty, GangsOfFaultyWorldsRunInOneDomain) { RunWorlds(/*with_faults=*/true); }
+TEST(TopologyProperty, GangsOfFaultyWorldsRunInOneDomain) { RunTopologies(/*with_faults=*/true); }
 
 }  // namespace
 }  // namespace fairlead::sim

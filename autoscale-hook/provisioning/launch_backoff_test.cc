@@ -5,7 +5,7 @@
 namespace fairlead::hook {
 namespace {
 
-const absl::Time kStart = absl::FromUnixSeconds(1000000);
+const absl::Time kBackoffStart = absl::FromUnixSeconds(1000000);
 
 LaunchKey Key(const char* type = "p5.48xlarge", const char* zone = "a", bool spot = false) {
   return {"aws", "pool", type, zone, spot};
@@ -38,15 +38,15 @@ TEST(LaunchBackoffTest, WhatRestsAfterEachClass) {
   };
   for (const Case& c : cases) {
     LaunchBackoff backoff({absl::Minutes(1), absl::Minutes(30)});
-    backoff.Failed(Key(), c.failure, kStart);
-    EXPECT_EQ(backoff.Resting(c.key, kStart).has_value(), c.rests)
+    backoff.Failed(Key(), c.failure, kBackoffStart);
+    EXPECT_EQ(backoff.Resting(c.key, kBackoffStart).has_value(), c.rests)
         << FailureName(c.failure) << " " << c.key.type << " " << c.key.zone;
   }
 }
 
 TEST(LaunchBackoffTest, DoublesUpToItsMaximumAndEchoesDoNotCount) {
   LaunchBackoff backoff({absl::Minutes(1), absl::Minutes(5)});
-  absl::Time now = kStart;
+  absl::Time now = kBackoffStart;
   for (int minutes : {1, 2, 4, 5, 5}) {
     backoff.Failed(Key(), FailureClass::kStockout, now);
     backoff.Failed(Key(), FailureClass::kStockout, now + absl::Seconds(1));
@@ -63,10 +63,10 @@ TEST(LaunchBackoffTest, DoublesUpToItsMaximumAndEchoesDoNotCount) {
 TEST(LaunchBackoffTest, AuthAndConfigRestLongUntilThePoolChanges) {
   for (FailureClass failure : {FailureClass::kAuth, FailureClass::kConfig}) {
     LaunchBackoff backoff({absl::Minutes(1), absl::Minutes(30)});
-    backoff.Failed(Key(), failure, kStart);
-    EXPECT_EQ(backoff.Resting(Key(), kStart)->until, kStart + absl::Minutes(30));
+    backoff.Failed(Key(), failure, kBackoffStart);
+    EXPECT_EQ(backoff.Resting(Key(), kBackoffStart)->until, kBackoffStart + absl::Minutes(30));
     backoff.PoolChanged("pool", "aws");
-    EXPECT_FALSE(backoff.Resting(Key(), kStart).has_value());
+    EXPECT_FALSE(backoff.Resting(Key(), kBackoffStart).has_value());
   }
 }
 

@@ -29,8 +29,9 @@ void ReadAnnotations(JsonReader& reader, JsonValue value, const FieldPath& path,
   });
 }
 
-void ReadMeta(JsonReader& reader, JsonValue value, const FieldPath& path, model::ObjectMeta& out,
-              std::vector<std::string>* finalizers, AnnotationReader other_annotation) {
+void ReadWholeMeta(JsonReader& reader, JsonValue value, const FieldPath& path,
+                   model::ObjectMeta& out, std::vector<std::string>* finalizers,
+                   AnnotationReader other_annotation) {
   reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
     const FieldPath at = path.Field(key);
     if (key == "name") return reader.String(v, at, out.name);
@@ -71,13 +72,13 @@ void CheckKind(JsonReader& reader, JsonValue value, model::Kind kind) {
 
 void ReadMeta(JsonReader& reader, JsonValue value, const FieldPath& path, model::ObjectMeta& out,
               std::vector<std::string>* finalizers) {
-  ReadMeta(reader, value, path, out, finalizers,
-           [](absl::string_view, JsonValue, const FieldPath&) {});
+  ReadWholeMeta(reader, value, path, out, finalizers,
+                [](absl::string_view, JsonValue, const FieldPath&) {});
 }
 
 void ReadMeta(JsonReader& reader, JsonValue value, const FieldPath& path, model::ObjectMeta& out,
               AnnotationReader annotation) {
-  ReadMeta(reader, value, path, out, nullptr, annotation);
+  ReadWholeMeta(reader, value, path, out, nullptr, annotation);
 }
 
 void ReadRequirements(JsonReader& reader, JsonValue value, const FieldPath& path, bool of_nodes,

@@ -15,10 +15,10 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using Disk = model::InlineDisk;
-using Claim = model::VolumeClaimRef;
+using ClaimRef = model::VolumeClaimRef;
 using testing::Envelope;
 
-model::Pod FromJson(absl::string_view volumes) {
+model::Pod PodWithVolumes(absl::string_view volumes) {
   const auto object =
       DecodeObject(model::Kind::kPod, kJson, absl::StrCat(R"({"spec":{"volumes":)", volumes, "}}"));
   EXPECT_TRUE(object.ok()) << object.status();
@@ -56,7 +56,7 @@ TEST(PodVolumes, WrongTypesAreProblemsOfThePod) {
       {"7", "spec.volumes[0]: must be an object, not a number"},
   };
   for (const Case& c : cases) {
-    EXPECT_EQ(FromJson(absl::StrCat("[", c.volume, "]")).invalid, c.want) << c.volume;
+    EXPECT_EQ(PodWithVolumes(absl::StrCat("[", c.volume, "]")).invalid, c.want) << c.volume;
   }
 }
 
@@ -79,26 +79,26 @@ TEST(PodVolumes, WrongWireTypesAreErrorsOfTheMessage) {
 
 TEST(PodVolumes, ClaimsAreSortedAndUnique) {
   const model::Pod pod =
-      FromJson(R"([{"name":"s","ephemeral":{"volumeClaimTemplate":{"spec":{}}}},)"
-               R"({"persistentVolumeClaim":{"claimName":"z","readOnly":true},"name":"a"},)"
-               R"({"name":"b","persistentVolumeClaim":{"claimName":"s"}},)"
-               R"({"name":"c","persistentVolumeClaim":{"claimName":"z"}},)"
-               R"({"ephemeral":{},"name":"late"},)"
-               R"({"name":"d","emptyDir":{}},{"name":"e","ephemeral":null},{"name":"f"}])");
+      PodWithVolumes(R"([{"name":"s","ephemeral":{"volumeClaimTemplate":{"spec":{}}}},)"
+                     R"({"persistentVolumeClaim":{"claimName":"z","readOnly":true},"name":"a"},)"
+                     R"({"name":"b","persistentVolumeClaim":{"claimName":"s"}},)"
+                     R"({"name":"c","persistentVolumeClaim":{"claimName":"z"}},)"
+                     R"({"ephemeral":{},"name":"late"},)"
+                     R"({"name":"d","emptyDir":{}},{"name":"e","ephemeral":null},{"name":"f"}])");
   EXPECT_EQ(pod.invalid, "");
-  EXPECT_THAT(pod.spec.volume_claims, ElementsAre(Claim{"late", true}, Claim{"s", false},
-                                                  Claim{"s", true}, Claim{"z", false}));
+  EXPECT_THAT(pod.spec.volume_claims, ElementsAre(ClaimRef{"late", true}, ClaimRef{"s", false},
+                                                  ClaimRef{"s", true}, ClaimRef{"z", false}));
   EXPECT_THAT(pod.spec.inline_disks, IsEmpty());
   EXPECT_TRUE(*pod.spec.volume_needs == model::VolumeNeeds()) << "decoders do not make it";
 }
 
 // It must not be placed as if it had no volume.
 TEST(PodVolumes, AClaimWithoutANameIsOne) {
-  EXPECT_THAT(FromJson(R"([{"name":"v","persistentVolumeClaim":{}}])").spec.volume_claims,
-              ElementsAre(Claim{"", false}));
+  EXPECT_THAT(PodWithVolumes(R"([{"name":"v","persistentVolumeClaim":{}}])").spec.volume_claims,
+              ElementsAre(ClaimRef{"", false}));
   const auto wire = FromWire(Field(2, Field(10, "")));
   ASSERT_TRUE(wire.ok()) << wire.status();
-  EXPECT_THAT(std::get<model::Pod>(*wire).spec.volume_claims, ElementsAre(Claim{"", false}));
+  EXPECT_THAT(std::get<model::Pod>(*wire).spec.volume_claims, ElementsAre(ClaimRef{"", false}));
 }
 
 TEST(PodVolumes, TheNameOfAWireVolumeComesBeforeOrAfterItsSource) {
@@ -106,7 +106,7 @@ TEST(PodVolumes, TheNameOfAWireVolumeComesBeforeOrAfterItsSource) {
   const std::string claim = Field(2, Field(10, Field(1, "data")));
   struct Case {
     std::string volume;
-    Claim want;
+    ClaimRef want;
   };
   const Case cases[] = {
       {Field(1, "v") + ephemeral, {"v", true}},
@@ -124,7 +124,7 @@ TEST(PodVolumes, TheNameOfAWireVolumeComesBeforeOrAfterItsSource) {
 }
 
 TEST(PodVolumes, DisksThatThePodNamesItself) {
-  const model::Pod pod = FromJson(
+  const model::Pod pod = PodWithVolumes(
       R"([{"name":"a","rbd":{"monitors":["m2","m1","m2"],"image":"i","readOnly":true}},)"
       R"({"name":"b","rbd":{"pool":"fast","image":"i","monitors":[]}},)"
       R"({"name":"c","rbd":{"pool":"","image":"j"}},)"

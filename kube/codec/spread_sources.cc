@@ -10,12 +10,12 @@ namespace {
 
 // The selector of a Service or a ReplicationController is a map, that of the others a
 // LabelSelector.
-void ReadSelector(JsonReader& reader, JsonValue value, const FieldPath& path,
-                  model::StringMap& out) {
+void ReadSourceSelector(JsonReader& reader, JsonValue value, const FieldPath& path,
+                        model::StringMap& out) {
   reader.Map(value, path, out);
 }
-void ReadSelector(JsonReader& reader, JsonValue value, const FieldPath& path,
-                  model::LabelSelector& out) {
+void ReadSourceSelector(JsonReader& reader, JsonValue value, const FieldPath& path,
+                        model::LabelSelector& out) {
   ReadLabelSelector(reader, value, path, out);
 }
 
@@ -28,7 +28,7 @@ void ReadSource(JsonReader& reader, JsonValue value, T& out) {
     if (key == "metadata") ReadMeta(reader, v, root.Field(key), out.meta);
     if (key != "spec") return;
     reader.Fields(v, spec, [&](absl::string_view field, JsonValue item) {
-      if (field == "selector") ReadSelector(reader, item, spec.Field(field), out.selector);
+      if (field == "selector") ReadSourceSelector(reader, item, spec.Field(field), out.selector);
     });
   });
   out.invalid = reader.problems().Text();
@@ -54,15 +54,15 @@ void Read(JsonReader& reader, JsonValue value, model::StatefulSet& out) {
 namespace wire {
 namespace {
 
-bool ReadSelector(absl::string_view bytes, const FieldPath&, Problems&, model::TextPool* keys,
-                  model::StringMap& out) {
+bool ReadSourceSelector(absl::string_view bytes, const FieldPath&, Problems&, model::TextPool* keys,
+                        model::StringMap& out) {
   MapEntry entry;
   if (!ReadMapEntry(bytes, entry)) return false;
   out.Set(entry.key, entry.value, keys);
   return true;
 }
-bool ReadSelector(absl::string_view bytes, const FieldPath& path, Problems& problems,
-                  model::TextPool*, model::LabelSelector& out) {
+bool ReadSourceSelector(absl::string_view bytes, const FieldPath& path, Problems& problems,
+                        model::TextPool*, model::LabelSelector& out) {
   return ReadLabelSelector(bytes, path, problems, out);
 }
 
@@ -81,7 +81,7 @@ bool ReadSource(absl::string_view bytes, T& out, model::TextPool* keys) {
       WireReader fields(r.Bytes());
       while (fields.Next()) {
         if (fields.field() != 2) continue;
-        fields.Check(ReadSelector(fields.Bytes(), selector, problems, keys, out.selector));
+        fields.Check(ReadSourceSelector(fields.Bytes(), selector, problems, keys, out.selector));
       }
       r.Check(fields.ok());
     }

@@ -37,7 +37,7 @@ std::string Enveloped(Kind kind, absl::string_view spec) {
 }
 
 template <typename T>
-T Decode(absl::string_view type, absl::string_view body) {
+T DecodeSource(absl::string_view type, absl::string_view body) {
   const absl::StatusOr<Object> object = DecodeObject(model::KindOf<T>(), type, body);
   EXPECT_TRUE(object.ok()) << object.status();
   return object.ok() ? std::get<T>(*object) : T();
@@ -53,17 +53,17 @@ void ExpectAMap() {
       Json(R"({"replicas":3,"ports":[{"port":80}],"selector":{"tier":"","app":"web"}})");
   const std::string wire = Enveloped(
       model::KindOf<T>(), absl::StrCat(Bytes(2, Entry("tier", "")), Bytes(2, Entry("app", "web"))));
-  for (const T& object : {Decode<T>(kJson, json), Decode<T>(kProtobuf, wire)}) {
+  for (const T& object : {DecodeSource<T>(kJson, json), DecodeSource<T>(kProtobuf, wire)}) {
     EXPECT_EQ(model::Key(object.meta), "ns/web");
     EXPECT_EQ(object.meta.uid, "u");
     EXPECT_EQ(object.selector, (model::StringMap{{"app", "web"}, {"tier", ""}}));
     EXPECT_EQ(object.invalid, "");
   }
   for (const char* spec : {"{}", R"({"selector":null})", R"({"selector":{}})"}) {
-    EXPECT_TRUE(Decode<T>(kJson, Json(spec)).selector.empty()) << spec;
+    EXPECT_TRUE(DecodeSource<T>(kJson, Json(spec)).selector.empty()) << spec;
   }
-  EXPECT_TRUE(Decode<T>(kProtobuf, Enveloped(model::KindOf<T>(), "")).selector.empty());
-  EXPECT_NE(Decode<T>(kJson, Json(R"({"selector":{"app":7}})")).invalid, "");
+  EXPECT_TRUE(DecodeSource<T>(kProtobuf, Enveloped(model::KindOf<T>(), "")).selector.empty());
+  EXPECT_NE(DecodeSource<T>(kJson, Json(R"({"selector":{"app":7}})")).invalid, "");
 }
 
 TEST(SpreadSourcesCodecTest, ServicesAndReplicationControllersSelectByAMap) {
@@ -82,7 +82,7 @@ void ExpectASelector() {
       Bytes(2, absl::StrCat(
                    Bytes(1, Entry("app", "web")),
                    Bytes(2, absl::StrCat(Bytes(1, "tier"), Bytes(2, "NotIn"), Bytes(3, "x"))))));
-  for (const T& object : {Decode<T>(kJson, json), Decode<T>(kProtobuf, wire)}) {
+  for (const T& object : {DecodeSource<T>(kJson, json), DecodeSource<T>(kProtobuf, wire)}) {
     EXPECT_EQ(model::Key(object.meta), "ns/web");
     EXPECT_FALSE(object.selector.none);
     EXPECT_TRUE(object.selector.Matches({{"app", "web"}}));
@@ -90,18 +90,18 @@ void ExpectASelector() {
     EXPECT_FALSE(object.selector.Matches({{"app", "db"}}));
     EXPECT_EQ(object.invalid, "");
   }
-  EXPECT_TRUE(Decode<T>(kJson, Json("{}")).selector.none);
-  EXPECT_TRUE(Decode<T>(kProtobuf, Enveloped(model::KindOf<T>(), "")).selector.none);
-  EXPECT_NE(Decode<T>(kJson, Json(R"({"selector":{"matchExpressions":[
+  EXPECT_TRUE(DecodeSource<T>(kJson, Json("{}")).selector.none);
+  EXPECT_TRUE(DecodeSource<T>(kProtobuf, Enveloped(model::KindOf<T>(), "")).selector.none);
+  EXPECT_NE(DecodeSource<T>(kJson, Json(R"({"selector":{"matchExpressions":[
                 {"key":"k","operator":"Resembles"}]}})"))
                 .invalid,
             "");
-  EXPECT_NE(
-      Decode<T>(kProtobuf,
+  EXPECT_NE(DecodeSource<T>(
+                kProtobuf,
                 Enveloped(model::KindOf<T>(),
                           Bytes(2, Bytes(2, absl::StrCat(Bytes(1, "k"), Bytes(2, "Resembles"))))))
-          .invalid,
-      "");
+                .invalid,
+            "");
 }
 
 TEST(SpreadSourcesCodecTest, ReplicaSetsAndStatefulSetsHaveALabelSelector) {

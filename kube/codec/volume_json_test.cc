@@ -23,7 +23,7 @@ constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
 // `rest` follows the metadata, whose last field is `annotations`.
 template <typename T>
-T Decode(absl::string_view rest, absl::string_view annotations = "null") {
+T DecodeVolumeObject(absl::string_view rest, absl::string_view annotations = "null") {
   const model::KindTraits& traits = model::TraitsOf(model::KindOf<T>());
   const auto decoded = DecodeObject(
       traits.kind, kJson,
@@ -35,10 +35,10 @@ T Decode(absl::string_view rest, absl::string_view annotations = "null") {
 }
 
 Claim ClaimOf(absl::string_view spec) {
-  return Decode<Claim>(absl::StrCat(R"("spec":{)", spec, "}"));
+  return DecodeVolumeObject<Claim>(absl::StrCat(R"("spec":{)", spec, "}"));
 }
 Volume VolumeOf(absl::string_view spec) {
-  return Decode<Volume>(absl::StrCat(R"("spec":{)", spec, "}"));
+  return DecodeVolumeObject<Volume>(absl::StrCat(R"("spec":{)", spec, "}"));
 }
 
 TEST(VolumeJson, WhatIsNotUnderstoodOfAClaimIsSaid) {
@@ -78,8 +78,10 @@ TEST(VolumeJson, WhatIsNotUnderstoodOfAClaimIsSaid) {
     EXPECT_EQ(claim.meta.name, "o") << "the object is not lost";
     EXPECT_FALSE(claim.has_request) << c.spec;
   }
-  EXPECT_THAT(Decode<Claim>(R"("spec":[])").invalid, HasSubstr("spec: must be an object"));
-  EXPECT_THAT(Decode<Claim>(R"("status":{"phase":1})").invalid, HasSubstr("status.phase"));
+  EXPECT_THAT(DecodeVolumeObject<Claim>(R"("spec":[])").invalid,
+              HasSubstr("spec: must be an object"));
+  EXPECT_THAT(DecodeVolumeObject<Claim>(R"("status":{"phase":1})").invalid,
+              HasSubstr("status.phase"));
   EXPECT_TRUE(ClaimOf(R"("selector":7)").selector.none);
 }
 
@@ -100,20 +102,24 @@ TEST(VolumeJson, WhatIsNotUnderstoodOfOtherKindsIsSaid) {
            .invalid,
        "spec.nodeAffinity.required.nodeSelectorTerms[0].matchExpressions[0].operator"},
       {VolumeOf(R"("csi":{"driver":[]})").invalid, "spec.csi.driver"},
-      {Decode<Volume>(R"("status":"Available")").invalid, "status: must be an object"},
-      {Decode<model::StorageClass>(R"("volumeBindingMode":"Later")").invalid,
+      {DecodeVolumeObject<Volume>(R"("status":"Available")").invalid, "status: must be an object"},
+      {DecodeVolumeObject<model::StorageClass>(R"("volumeBindingMode":"Later")").invalid,
        R"(volumeBindingMode: "Later" is none of Immediate, WaitForFirstConsumer)"},
-      {Decode<model::StorageClass>(R"("provisioner":7)").invalid, "provisioner"},
-      {Decode<model::StorageClass>(R"("allowedTopologies":{})").invalid, "allowedTopologies"},
-      {Decode<model::StorageClass>(
+      {DecodeVolumeObject<model::StorageClass>(R"("provisioner":7)").invalid, "provisioner"},
+      {DecodeVolumeObject<model::StorageClass>(R"("allowedTopologies":{})").invalid,
+       "allowedTopologies"},
+      {DecodeVolumeObject<model::StorageClass>(
            R"("allowedTopologies":[{"matchLabelExpressions":[{"key":"a","values":"b"}]}])")
            .invalid,
        "allowedTopologies[0].matchLabelExpressions[0].values: must be a list"},
-      {Decode<Capacity>(R"("capacity":"much")").invalid, "capacity: \"much\" is not a quantity"},
-      {Decode<Capacity>(R"("maximumVolumeSize":"-1Gi")").invalid,
+      {DecodeVolumeObject<Capacity>(R"("capacity":"much")").invalid,
+       "capacity: \"much\" is not a quantity"},
+      {DecodeVolumeObject<Capacity>(R"("maximumVolumeSize":"-1Gi")").invalid,
        "maximumVolumeSize: \"-1Gi\" must not be negative"},
-      {Decode<Capacity>(R"("nodeTopology":[])").invalid, "nodeTopology: must be an object"},
-      {Decode<Capacity>(R"("nodeTopology":{"matchExpressions":[{"key":"a","operator":"NotIn"}]})")
+      {DecodeVolumeObject<Capacity>(R"("nodeTopology":[])").invalid,
+       "nodeTopology: must be an object"},
+      {DecodeVolumeObject<Capacity>(
+           R"("nodeTopology":{"matchExpressions":[{"key":"a","operator":"NotIn"}]})")
            .invalid,
        "nodeTopology: the requirement on \"a\" must have values"},
   };
@@ -122,12 +128,15 @@ TEST(VolumeJson, WhatIsNotUnderstoodOfOtherKindsIsSaid) {
 
 // These kinds have no field that says it: a server has no such objects, and manifests are refused.
 TEST(VolumeJson, WrongTypesInKindsThatCannotSayIt) {
-  const auto node = Decode<model::CsiNode>(
+  const auto node = DecodeVolumeObject<model::CsiNode>(
       R"("spec":{"drivers":[{"name":"a","allocatable":{"count":"3"}},{"name":"b"},7]})");
   EXPECT_THAT(node.drivers, ElementsAre(model::CsiNode::Driver{"a", {}},
                                         model::CsiNode::Driver{"b", {}}, model::CsiNode::Driver{}));
-  EXPECT_FALSE(Decode<model::CsiDriver>(R"("spec":{"storageCapacity":"true"})").storage_capacity);
-  EXPECT_EQ(Decode<model::VolumeAttachment>(R"("spec":{"source":7,"attacher":{}})").driver, "");
+  EXPECT_FALSE(DecodeVolumeObject<model::CsiDriver>(R"("spec":{"storageCapacity":"true"})")
+                   .storage_capacity);
+  EXPECT_EQ(
+      DecodeVolumeObject<model::VolumeAttachment>(R"("spec":{"source":7,"attacher":{}})").driver,
+      "");
   EXPECT_FALSE(DecodeManifests(R"({"apiVersion":"storage.k8s.io/v1","kind":"CSIDriver",)"
                                R"("metadata":{"name":"d"},"spec":{"storageCapacity":"true"}})")
                    .ok());
@@ -163,7 +172,7 @@ TEST(VolumeJson, QuantitiesAreRoundedUpToBytes) {
     EXPECT_EQ(VolumeOf(absl::StrCat(R"("capacity":{"storage":)", c.text, "}")).capacity_bytes,
               c.bytes)
         << c.text;
-    const auto capacity = Decode<Capacity>(
+    const auto capacity = DecodeVolumeObject<Capacity>(
         absl::StrCat(R"("capacity":)", c.text, R"(,"maximumVolumeSize":)", c.text));
     EXPECT_EQ(capacity.capacity_bytes, c.bytes) << c.text;
     EXPECT_EQ(capacity.largest_bytes, c.bytes) << c.text;
@@ -175,7 +184,7 @@ TEST(VolumeJson, QuantitiesAreRoundedUpToBytes) {
 }
 
 TEST(VolumeJson, AbsentFields) {
-  const auto claim = Decode<Claim>("");
+  const auto claim = DecodeVolumeObject<Claim>("");
   EXPECT_EQ(claim.invalid, "");
   EXPECT_EQ(claim.storage_class + claim.volume_name + claim.selected_node + claim.attributes_class,
             "");
@@ -185,7 +194,7 @@ TEST(VolumeJson, AbsentFields) {
   EXPECT_FALSE(ClaimOf(R"("resources":{"requests":{"storage":null}},"selector":null)").has_request);
   EXPECT_FALSE(ClaimOf(R"("selector":{})").selector.none) << "it matches every volume";
 
-  const auto volume = Decode<Volume>("");
+  const auto volume = DecodeVolumeObject<Volume>("");
   EXPECT_EQ(volume.invalid, "");
   EXPECT_EQ(volume.storage_class + volume.attributes_class + volume.csi_driver + volume.csi_handle,
             "");
@@ -195,17 +204,17 @@ TEST(VolumeJson, AbsentFields) {
   EXPECT_FALSE(volume.claim.has_value());
   EXPECT_FALSE(VolumeOf(R"("nodeAffinity":{},"claimRef":null)").has_node_affinity);
 
-  const auto storage_class = Decode<model::StorageClass>("");
+  const auto storage_class = DecodeVolumeObject<model::StorageClass>("");
   EXPECT_EQ(storage_class.invalid, "");
   EXPECT_EQ(storage_class.binding, Binding::kNotSet);
   EXPECT_THAT(storage_class.allowed_topologies, IsEmpty());
-  const auto capacity = Decode<Capacity>("");
+  const auto capacity = DecodeVolumeObject<Capacity>("");
   EXPECT_EQ(capacity.invalid, "");
   EXPECT_TRUE(capacity.node_topology.none);
   EXPECT_FALSE(capacity.capacity_bytes.has_value() || capacity.largest_bytes.has_value());
-  EXPECT_THAT(Decode<model::CsiNode>("").drivers, IsEmpty());
-  EXPECT_FALSE(Decode<model::CsiDriver>("").storage_capacity);
-  const auto attachment = Decode<model::VolumeAttachment>("");
+  EXPECT_THAT(DecodeVolumeObject<model::CsiNode>("").drivers, IsEmpty());
+  EXPECT_FALSE(DecodeVolumeObject<model::CsiDriver>("").storage_capacity);
+  const auto attachment = DecodeVolumeObject<model::VolumeAttachment>("");
   EXPECT_EQ(attachment.driver + attachment.node_name + attachment.volume_name, "");
 }
 
@@ -224,18 +233,20 @@ TEST(VolumeJson, TheAnnotationGoesBeforeTheStorageClassOfTheSpec) {
   };
   for (const Case& c : cases) {
     const std::string spec = absl::StrCat(R"("spec":)", c.spec);
-    EXPECT_EQ(Decode<Claim>(spec, c.annotations).storage_class, c.want) << c.annotations;
-    EXPECT_EQ(Decode<Volume>(spec, c.annotations).storage_class, c.want) << c.annotations;
+    EXPECT_EQ(DecodeVolumeObject<Claim>(spec, c.annotations).storage_class, c.want)
+        << c.annotations;
+    EXPECT_EQ(DecodeVolumeObject<Volume>(spec, c.annotations).storage_class, c.want)
+        << c.annotations;
   }
   const auto wrong =
-      Decode<Claim>("", R"({"volume.beta.kubernetes.io/storage-class":7,"other":8})");
+      DecodeVolumeObject<Claim>("", R"({"volume.beta.kubernetes.io/storage-class":7,"other":8})");
   EXPECT_EQ(wrong.invalid,
             "metadata.annotations[volume.beta.kubernetes.io/storage-class]: must be a string, not "
             "a number");
 }
 
 TEST(VolumeJson, ReadsClaims) {
-  const auto claim = Decode<Claim>(
+  const auto claim = DecodeVolumeObject<Claim>(
       R"("spec":{"accessModes":["ReadWriteOnce","ReadWriteOncePod","Telepathy"],)"
       R"("storageClassName":"fast","volumeMode":"Block","volumeName":"pv",)"
       R"("volumeAttributesClassName":"gold","resources":{"requests":{"storage":"2Gi"}},)"
@@ -261,11 +272,11 @@ TEST(VolumeJson, ReadsClaims) {
   EXPECT_TRUE(claim.selector.Matches({{"b", "c"}, {"d", ""}}));
   EXPECT_FALSE(claim.selector.Matches({{"b", "c"}}));
   EXPECT_FALSE(claim.selector.Matches({{"a", "x"}, {"b", "c"}, {"d", ""}}));
-  EXPECT_FALSE(Decode<Claim>(R"("status":{"phase":"Pending"})").lost);
+  EXPECT_FALSE(DecodeVolumeObject<Claim>(R"("status":{"phase":"Pending"})").lost);
 }
 
 TEST(VolumeJson, ReadsVolumes) {
-  const auto volume = Decode<Volume>(
+  const auto volume = DecodeVolumeObject<Volume>(
       R"("spec":{"capacity":{"storage":"5Gi"},"accessModes":["ReadOnlyMany","ReadWriteMany"],)"
       R"("volumeMode":"Block","storageClassName":"local","volumeAttributesClassName":"gold",)"
       R"("claimRef":{"kind":"PersistentVolumeClaim","namespace":"ns","name":"c","uid":"cu"},)"
@@ -286,7 +297,7 @@ TEST(VolumeJson, ReadsVolumes) {
   ASSERT_EQ(volume.node_terms.size(), 2u);
   EXPECT_TRUE(volume.node_terms[0].Matches({{"kubernetes.io/hostname", "n1"}}, ""));
   EXPECT_TRUE(volume.node_terms[1].Matches({{"x", "4"}}, ""));
-  EXPECT_FALSE(Decode<Volume>(R"("status":{"phase":"Released"})").available);
+  EXPECT_FALSE(DecodeVolumeObject<Volume>(R"("status":{"phase":"Released"})").available);
   // Made for a claim that need not exist yet; for one that nothing is.
   EXPECT_EQ(VolumeOf(R"("claimRef":{"namespace":"ns","name":"c"})").claim,
             (Volume::ClaimRef{"ns", "c", ""}));
@@ -298,7 +309,7 @@ TEST(VolumeJson, ReadsVolumes) {
 }
 
 TEST(VolumeJson, ReadsStorageClasses) {
-  const auto storage_class = Decode<model::StorageClass>(
+  const auto storage_class = DecodeVolumeObject<model::StorageClass>(
       R"("provisioner":"d.io","volumeBindingMode":"WaitForFirstConsumer","parameters":{"a":"b"},)"
       R"("allowedTopologies":[{"matchLabelExpressions":[{"key":"zone","values":["a","b"]},)"
       R"({"key":"rack","values":["1"]}]},{"matchLabelExpressions":[{"key":"zone","values":[]}]},)"
@@ -316,24 +327,26 @@ TEST(VolumeJson, ReadsStorageClasses) {
       EXPECT_FALSE(terms[i].Matches(labels, "n")) << i;
     }
   }
-  EXPECT_EQ(Decode<model::StorageClass>(R"("volumeBindingMode":"Immediate")").binding,
+  EXPECT_EQ(DecodeVolumeObject<model::StorageClass>(R"("volumeBindingMode":"Immediate")").binding,
             Binding::kImmediate);
 }
 
 TEST(VolumeJson, ReadsWhatDriversSay) {
-  const auto node = Decode<model::CsiNode>(
+  const auto node = DecodeVolumeObject<model::CsiNode>(
       R"("spec":{"drivers":[{"name":"a","nodeID":"x","allocatable":{"count":25}},)"
       R"({"name":"b","topologyKeys":["zone"],"allocatable":{}},)"
       R"({"name":"c","allocatable":{"count":0}}]})");
   EXPECT_THAT(node.drivers,
               ElementsAre(model::CsiNode::Driver{"a", 25}, model::CsiNode::Driver{"b", {}},
                           model::CsiNode::Driver{"c", 0}));
-  EXPECT_TRUE(Decode<model::CsiDriver>(R"("spec":{"storageCapacity":true})").storage_capacity);
-  EXPECT_FALSE(Decode<model::CsiDriver>(R"("spec":{"storageCapacity":false})").storage_capacity);
+  EXPECT_TRUE(
+      DecodeVolumeObject<model::CsiDriver>(R"("spec":{"storageCapacity":true})").storage_capacity);
+  EXPECT_FALSE(
+      DecodeVolumeObject<model::CsiDriver>(R"("spec":{"storageCapacity":false})").storage_capacity);
 
-  const auto capacity =
-      Decode<Capacity>(R"("storageClassName":"fast","capacity":"10Gi","maximumVolumeSize":"1Gi",)"
-                       R"("nodeTopology":{"matchLabels":{"zone":"a"}})");
+  const auto capacity = DecodeVolumeObject<Capacity>(
+      R"("storageClassName":"fast","capacity":"10Gi","maximumVolumeSize":"1Gi",)"
+      R"("nodeTopology":{"matchLabels":{"zone":"a"}})");
   EXPECT_EQ(capacity.invalid, "");
   EXPECT_EQ(model::Key(capacity.meta), "ns/o");
   EXPECT_EQ(capacity.storage_class, "fast");
@@ -342,13 +355,13 @@ TEST(VolumeJson, ReadsWhatDriversSay) {
   EXPECT_TRUE(capacity.node_topology.Matches({{"zone", "a"}}));
   EXPECT_FALSE(capacity.node_topology.Matches({{"zone", "b"}}));
 
-  const auto attachment = Decode<model::VolumeAttachment>(
+  const auto attachment = DecodeVolumeObject<model::VolumeAttachment>(
       R"("spec":{"attacher":"d.io","nodeName":"n1","source":{"persistentVolumeName":"pv"}},)"
       R"("status":{"attached":true})");
   EXPECT_EQ(attachment.driver, "d.io");
   EXPECT_EQ(attachment.node_name, "n1");
   EXPECT_EQ(attachment.volume_name, "pv");
-  EXPECT_EQ(Decode<model::VolumeAttachment>(
+  EXPECT_EQ(DecodeVolumeObject<model::VolumeAttachment>(
                 R"("spec":{"attacher":"d.io","source":{"inlineVolumeSpec":{}}})")
                 .volume_name,
             "");

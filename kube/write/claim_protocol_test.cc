@@ -37,7 +37,7 @@ struct Stored {
   bool deleting = false;
 };
 
-HttpResponse Reply(int status, std::string body) {
+HttpResponse Answer(int status, std::string body) {
   HttpResponse response;
   response.status = status;
   response.content_type = kJson;
@@ -58,7 +58,7 @@ HttpResponse Claim(const Stored& stored) {
   for (const std::string& uid : stored.pods) {
     reserved.push_back(absl::StrCat(R"({"resource":"pods","name":"x","uid":")", uid, "\"}"));
   }
-  return Reply(
+  return Answer(
       200,
       absl::StrCat(R"({"kind":"ResourceClaim","metadata":{"name":"c","namespace":"ns","uid":")",
                    stored.uid, R"(","resourceVersion":")", stored.version, R"(","finalizers":[)",
@@ -72,7 +72,7 @@ HttpResponse Claim(const Stored& stored) {
 }
 
 HttpResponse Refusal(int code) {
-  return Reply(code, absl::StrCat(R"({"kind":"Status","code":)", code, R"(,"message":"no"})"));
+  return Answer(code, absl::StrCat(R"({"kind":"Status","code":)", code, R"(,"message":"no"})"));
 }
 
 class ClaimProtocolTest : public ::testing::Test {

@@ -21,7 +21,7 @@ using verdict::Code;
 
 constexpr char kDelay[] = "kai.scheduler/preemption-delay";
 
-PodBuilder Job(absl::string_view name, absl::string_view queue, int64_t created = 0) {
+PodBuilder CpuJob(absl::string_view name, absl::string_view queue, int64_t created = 0) {
   return testing::Job(name, queue, /*gpus=*/1, created);
 }
 
@@ -48,8 +48,8 @@ TEST(DelayTest, TheEndIsToldIfAVictimMightGiveWayThen) {
     cluster.Queue("holder", c.quota_of_holder);
     cluster.Queue("own", 1);
     cluster.Node("n", 1);
-    cluster.Pod(Job("runs", "holder").Priority("mid", 50).On("n"));
-    cluster.Pod(Job("young", queue, 50)
+    cluster.Pod(CpuJob("runs", "holder").Priority("mid", 50).On("n"));
+    cluster.Pod(CpuJob("young", queue, 50)
                     .Priority("p", c.priority == 0 ? 50 : c.priority)
                     .Annotation(kDelay, "100s"));
     const CycleResult before = cluster.Run(100);
@@ -74,9 +74,9 @@ TEST(DelayTest, ItHoldsConsolidationToo) {
   c.Queue("q", 8);
   c.Node("n1", 2);
   c.Node("n2", 2);
-  c.Pod(Job("a", "q", 1).On("n1"));
-  c.Pod(Job("b", "q", 2).On("n2"));
-  c.Pod(Job("big", "q", 50).Gpus(2).Annotation(kDelay, "100s"));
+  c.Pod(CpuJob("a", "q", 1).On("n1"));
+  c.Pod(CpuJob("b", "q", 2).On("n2"));
+  c.Pod(CpuJob("big", "q", 50).Gpus(2).Annotation(kDelay, "100s"));
   c.Run(149);
   EXPECT_THAT(c.Evicted(), IsEmpty());
   c.Run(150);
@@ -89,9 +89,9 @@ TEST(DelayTest, EachOfManyPodsHasItsOwnEnd) {
   c.Queue("low", 0);
   c.Queue("high", 4);
   c.Node("n", 4);
-  for (int i = 0; i < 4; ++i) c.Pod(Job(absl::StrCat("v", i), "low", i).On("n"));
+  for (int i = 0; i < 4; ++i) c.Pod(CpuJob(absl::StrCat("v", i), "low", i).On("n"));
   for (int i = 0; i < 3; ++i) {
-    c.Pod(Job(absl::StrCat("p", i), "high", 10 * i).Annotation(kDelay, "100s"));
+    c.Pod(CpuJob(absl::StrCat("p", i), "high", 10 * i).Annotation(kDelay, "100s"));
   }
   c.Run(99);
   EXPECT_THAT(c.Evicted(), IsEmpty());
@@ -108,9 +108,9 @@ TEST(DelayTest, AnAnnotationThatIsNoneHarmsNothingAndIsToldToWaitingPods) {
   c.Queue("low", 0);
   c.Queue("high", 1, 1);
   c.Node("n", 2);
-  c.Pod(Job("v", "low").On("n"));
-  c.Pod(Job("free", "high", 1).Annotation(kDelay, "5"));
-  c.Pod(Job("held", "high", 2).Annotation(kDelay, "5"));
+  c.Pod(CpuJob("v", "low").On("n"));
+  c.Pod(CpuJob("free", "high", 1).Annotation(kDelay, "5"));
+  c.Pod(CpuJob("held", "high", 2).Annotation(kDelay, "5"));
   c.Run();
   EXPECT_THAT(c.Bound(), ElementsAre("free>n"));
   EXPECT_EQ(c.CodeOf("held"), Code::kQueueLimitReached);
@@ -145,8 +145,8 @@ TEST(BackoffTest, AWorkloadThatGaveUpIsNotPlacedMakesNoDemandAndWeighsNothing) {
     EXPECT_EQ(row.fair_share[model::kGpu], 0) << "its queue has no share for it";
   }
   // Its room is there for others at once.
-  c.Pod(Job("p0", "other"));
-  c.Pod(Job("p1", "other"));
+  c.Pod(CpuJob("p0", "other"));
+  c.Pod(CpuJob("p1", "other"));
   c.Run();
   EXPECT_EQ(c.Bound().size(), 2u);
 }
@@ -156,7 +156,7 @@ TEST(BackoffTest, NoPodGivesWayForAWorkloadThatGaveUp) {
   c.Queue("low", 0);
   c.Queue("q", 2);
   c.Node("n", 1);
-  c.Pod(Job("v", "low").On("n"));
+  c.Pod(CpuJob("v", "low").On("n"));
   c.Group(Once("g", 1, /*failed=*/true));
   c.Pod(Member("g0", "g"));
   c.Run();

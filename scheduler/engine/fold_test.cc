@@ -23,8 +23,8 @@ using model::testing::MakeNode;
 using model::testing::MakeQueue;
 using model::testing::PodBuilder;
 
-struct World {
-  explicit World(EngineOptions options)
+struct FoldWorld {
+  explicit FoldWorld(EngineOptions options)
       : state(testing::OurPods()),
         tree(state.resource_names()),
         engine(testing::MakeEngine(options, state, tree)) {}
@@ -47,7 +47,7 @@ std::string Why(const verdict::Verdict& v) {
 //
 // `places`: a place in a queue may differ by those that have started in part since, so it is only
 // compared where nothing has.
-std::string Describe(const World& world, const CycleResult& result, bool codes,
+std::string Describe(const FoldWorld& world, const CycleResult& result, bool codes,
                      bool places = true) {
   std::string text;
   for (const Binding& binding : result.bindings) {
@@ -100,7 +100,7 @@ struct Shape {
 };
 
 // `alone`: no object is like another one (see above).
-void Fill(World& world, uint64_t seed, const Shape& shape, bool alone) {
+void Fill(FoldWorld& world, uint64_t seed, const Shape& shape, bool alone) {
   std::mt19937_64 random(seed);
   const auto below = [&](int64_t n) {
     return static_cast<int64_t>(random() % static_cast<uint64_t>(n));
@@ -198,7 +198,7 @@ TEST(FoldTest, NoDecisionTellsWhichWorkloadsWereLeftOut) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     EngineOptions options;
     options.hook_on = seed % 3 == 0;
-    World folds(options), looks(options);
+    FoldWorld folds(options), looks(options);
     const bool limit_departments = seed % 2 == 0;
     Shape shape;
     shape.limit_departments = limit_departments;
@@ -231,7 +231,7 @@ TEST(FoldTest, NorWhereRoomIsKeptForGangs) {
     options.reservations.on = true;
     options.reservations.reserve_after = absl::Seconds(60);
     options.reservations.reserve_min_gpus = 2;
-    World folds(options), looks(options);
+    FoldWorld folds(options), looks(options);
     Shape shape;
     shape.gangs = 4;
     Fill(folds, seed, shape, false);
@@ -247,7 +247,7 @@ TEST(FoldTest, NorWhereRoomIsKeptForGangs) {
       ASSERT_EQ(folds.engine->ReservedNodes(), looks.engine->ReservedNodes());
       held += static_cast<int64_t>(folds.engine->ReservedNodes().size());
       // Victims go, and a running pod ends: capacity comes bit by bit.
-      for (World* world : {&folds, &looks}) {
+      for (FoldWorld* world : {&folds, &looks}) {
         for (const Eviction& eviction : (world == &folds ? folded : whole).evictions) {
           const state::PodRecord& pod = world->state.pod(eviction.pod);
           world->state.RemovePod("ns", std::string(pod.name), "");
@@ -265,7 +265,7 @@ TEST(FoldTest, NorWhereRoomIsKeptForGangs) {
 // entry.
 class NewsChecker {
  public:
-  void Check(const World& world, const CycleResult& result) {
+  void Check(const FoldWorld& world, const CycleResult& result) {
     const WaitingChanges changes = world.engine->TakeChanges();
     std::set<state::WorkloadId> news(changes.came.begin(), changes.came.end());
     std::map<state::WorkloadId, uint64_t> behind;
@@ -299,7 +299,7 @@ class NewsChecker {
   std::set<uint64_t> ranges_;
 };
 
-void RemoveEvicted(World& world, const CycleResult& result) {
+void RemoveEvicted(FoldWorld& world, const CycleResult& result) {
   for (const Eviction& eviction : result.evictions) {
     world.state.RemovePod("ns", std::string(world.state.pod(eviction.pod).name), "");
   }
@@ -308,7 +308,7 @@ void RemoveEvicted(World& world, const CycleResult& result) {
 // `left_out`: how many were, in all.
 void CompareOverCycles(const EngineOptions& options, const Shape& shape, uint64_t seed,
                        int64_t& left_out) {
-  World folds(options), looks(options);
+  FoldWorld folds(options), looks(options);
   Fill(folds, seed, shape, false);
   Fill(looks, seed, shape, true);
   NewsChecker news;
@@ -329,7 +329,7 @@ void CompareOverCycles(const EngineOptions& options, const Shape& shape, uint64_
     ASSERT_EQ(folds.engine->CheckConsistency(), "");
     RemoveEvicted(folds, folded);
     RemoveEvicted(looks, whole);
-    for (World* world : {&folds, &looks}) {
+    for (FoldWorld* world : {&folds, &looks}) {
       world->state.RemovePod("ns", absl::StrCat("run-0-", at - 99), "");
     }
   }
@@ -380,7 +380,7 @@ TEST(FoldTest, ACycleWithADepthHasTwoEntriesForManyAlike) {
   EngineOptions options;
   options.hook_on = false;
   options.allocate_depth = 100;
-  World world(options);
+  FoldWorld world(options);
   world.tree.Upsert(MakeQueue("q", "", model::kUnlimited, model::kUnlimited));
   world.state.UpsertNode(MakeNode("n", 4));
   for (int p = 0; p < 1000; ++p) {
@@ -399,7 +399,7 @@ TEST(FoldTest, ACycleWithADepthHasTwoEntriesForManyAlike) {
 TEST(FoldTest, ACycleLooksAtOneOfManyWithAPreemptionDelay) {
   EngineOptions options;
   options.hook_on = false;
-  World world(options);
+  FoldWorld world(options);
   world.tree.Upsert(MakeQueue("q", "", model::kUnlimited, model::kUnlimited));
   for (int p = 0; p < 1000; ++p) {
     PodBuilder pod("ns", absl::StrCat("p", p));
@@ -416,7 +416,7 @@ TEST(FoldTest, ACycleLooksAtOneOfManyWithAPreemptionDelay) {
 TEST(FoldTest, ACycleLooksAtOneOfManyGroupsAlike) {
   EngineOptions options;
   options.hook_on = false;
-  World world(options);
+  FoldWorld world(options);
   world.tree.Upsert(MakeQueue("q", "", model::kUnlimited, model::kUnlimited));
   world.state.UpsertNode(MakeNode("n", 4));
   for (int p = 0; p < 1000; ++p) {
@@ -438,7 +438,7 @@ TEST(FoldTest, ACycleLooksAtOneOfManyGroupsAlike) {
 TEST(FoldTest, ACycleLooksAtOneOfManyAlike) {
   EngineOptions options;
   options.hook_on = false;
-  World world(options);
+  FoldWorld world(options);
   world.tree.Upsert(MakeQueue("q", "", model::kUnlimited, model::kUnlimited));
   world.state.UpsertNode(MakeNode("n", 4));
   for (int p = 0; p < 1000; ++p) {
@@ -456,7 +456,7 @@ TEST(FoldTest, ACycleLooksAtOneOfManyAlike) {
 TEST(FoldTest, AnotherGenerationOrANominatedNodeEndsTheEquivalence) {
   EngineOptions options;
   options.hook_on = false;
-  World world(options);
+  FoldWorld world(options);
   world.tree.Upsert(MakeQueue("q", "", model::kUnlimited, model::kUnlimited));
   const auto pod = [](int p) { return PodBuilder("ns", absl::StrCat("p", p)).Gpus(1).Queue("q"); };
   for (int p = 0; p < 6; ++p) world.state.UpsertPod(pod(p));

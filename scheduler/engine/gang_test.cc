@@ -29,15 +29,16 @@ using state::Workload;
 //          [member=N] [sub=N]"
 //   pods:  "name:set:status", "-" for no set; statuses wait, gate, promise, bind, bound, run, go,
 //          done, fail, bad (waits, but is refused)
-class World {
+class GangWorld {
  public:
-  World(absl::string_view group, absl::string_view pods) : state_(Options()) {
+  GangWorld(absl::string_view group, absl::string_view pods) : state_(Options()) {
     state_.UpsertNode(MakeNode("n", 8));
     group_ = ParseGroup(group);
     state_.UpsertPodGroup(group_);
     for (absl::string_view pod : absl::StrSplit(pods, ' ', absl::SkipEmpty())) AddPod(pod);
   }
-  World(const model::PodGroup& group, const std::vector<std::string>& pods) : state_(Options()) {
+  GangWorld(const model::PodGroup& group, const std::vector<std::string>& pods)
+      : state_(Options()) {
     state_.UpsertNode(MakeNode("n", 8));
     group_ = group;
     state_.UpsertPodGroup(group_);
@@ -227,7 +228,7 @@ TEST(GangTest, ReadinessAndNextStep) {
   };
   for (const ReadyCase& c : cases) {
     SCOPED_TRACE(c.title);
-    World world(c.group, c.pods);
+    GangWorld world(c.group, c.pods);
     EXPECT_EQ(ReadinessOf(world.state(), world.workload()), c.ready);
     EXPECT_EQ(world.Step(), c.step);
   }
@@ -255,7 +256,7 @@ TEST(GangTest, TheTreeOfAStepSaysHowManyNeedRealRoom) {
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(absl::StrCat(c.group, " / ", c.pods));
-    World world(c.group, c.pods);
+    GangWorld world(c.group, c.pods);
     EXPECT_EQ(world.TreeOf(NextStep(world.state(), world.workload()).root), c.tree);
   }
 }
@@ -290,7 +291,7 @@ TEST(GangTest, MinimumAndElasticState) {
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(absl::StrCat(c.group, " / ", c.pods));
-    World world(c.group, c.pods);
+    GangWorld world(c.group, c.pods);
     EXPECT_EQ(GangMinimum(world.workload()), c.minimum);
     EXPECT_EQ(ElasticStateOf(world.state(), world.workload()), c.state);
     EXPECT_EQ(IsSatisfied(world.workload()), c.state > 0 || c.optional_below);
@@ -329,7 +330,7 @@ TEST(GangTest, EvictionUnits) {
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(absl::StrCat(c.group, " / ", c.pods));
-    World world(c.group, c.pods);
+    GangWorld world(c.group, c.pods);
     EXPECT_EQ(world.Units(false), c.extras);
     EXPECT_EQ(world.Units(true), c.with_core);
   }
@@ -365,7 +366,7 @@ TEST(GangTest, BelowMinimum) {
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(absl::StrCat(c.group, " / ", c.pods));
-    World world(c.group, c.pods);
+    GangWorld world(c.group, c.pods);
     std::vector<std::string> below;
     for (const int32_t set : BelowMinimum(world.workload())) {
       below.push_back(set == 0 ? "-" : world.workload().sets[static_cast<size_t>(set)].name);
@@ -377,9 +378,10 @@ TEST(GangTest, BelowMinimum) {
 // ---- the oracle: satisfaction by the words of gang.h, from the object and nothing else
 // -------------
 
-using Counts = std::map<std::string, int>;  // active pods by the name of their set
+using ActiveCounts = std::map<std::string, int>;  // active pods by the name of their set
 
-bool OracleSatisfied(const model::PodGroup& group, const std::string& name, const Counts& active) {
+bool OracleSatisfied(const model::PodGroup& group, const std::string& name,
+                     const ActiveCounts& active) {
   std::optional<int32_t> member = group.min_member, sub = group.min_sub_group;
   int children = 0, satisfied = 0;
   for (const model::SubGroup& s : group.sub_groups) {
@@ -403,9 +405,9 @@ bool Counted(PodStatus status) {
 }
 
 // As many pods of each set as are active, with `more` and without `less`.
-Counts ActiveIn(const World& world, const state::ClusterState& state,
-                const std::vector<PodId>& more, const std::set<PodId>& less = {}) {
-  Counts counts;
+ActiveCounts ActiveIn(const GangWorld& world, const state::ClusterState& state,
+                      const std::vector<PodId>& more, const std::set<PodId>& less = {}) {
+  ActiveCounts counts;
   auto count = [&](PodId id) {
     const int32_t set = state.pod(id).set;
     if (set >= 0) ++counts[world.workload().sets[static_cast<size_t>(set)].name];
@@ -418,7 +420,7 @@ Counts ActiveIn(const World& world, const state::ClusterState& state,
 }
 
 // A set to which the step adds pods, and that is below its own minimum all the same; "" if none.
-std::string LeftBelow(const World& world, const StepNode& node, const Counts& active) {
+std::string LeftBelow(const GangWorld& world, const StepNode& node, const ActiveCounts& active) {
   const std::string& name = world.workload().sets[static_cast<size_t>(node.set)].name;
   if (!node.pods.empty() && !OracleSatisfied(world.group(), name, active)) return name;
   for (const StepNode& child : node.children) {
@@ -429,7 +431,7 @@ std::string LeftBelow(const World& world, const StepNode& node, const Counts& ac
 }
 
 // Each set of the group is exactly at its minimum (1), some are above (2), some below (0).
-int OracleElastic(const World& world, const Counts& active) {
+int OracleElastic(const GangWorld& world, const ActiveCounts& active) {
   int state = 1;
   for (const state::GangSet& set : world.workload().sets) {
     const auto have = active.find(set.name);
@@ -441,7 +443,7 @@ int OracleElastic(const World& world, const Counts& active) {
 }
 
 // The size of the smallest set of waiting pods that satisfies the group; -1 if none does.
-int OracleMissing(World& world) {
+int OracleMissing(GangWorld& world) {
   std::vector<PodId> waiting;
   for (PodId id : world.workload().pods) {
     const state::PodRecord& pod = world.state().pod(id);
@@ -480,8 +482,8 @@ model::PodGroup RandomGroup(std::mt19937_64& random) {
   return group;
 }
 
-std::unique_ptr<World> RandomWorld(std::mt19937_64& random, uint64_t max_pods,
-                                   const std::vector<std::string>& statuses) {
+std::unique_ptr<GangWorld> RandomWorld(std::mt19937_64& random, uint64_t max_pods,
+                                       const std::vector<std::string>& statuses) {
   const model::PodGroup group = RandomGroup(random);
   std::vector<std::string> pods;
   const uint64_t count = random() % (max_pods + 1);
@@ -492,14 +494,14 @@ std::unique_ptr<World> RandomWorld(std::mt19937_64& random, uint64_t max_pods,
     if (random() % 16 == 0) set = "nowhere";
     pods.push_back(absl::StrCat("p", i, ":", set, ":", statuses[random() % statuses.size()]));
   }
-  return std::make_unique<World>(group, pods);
+  return std::make_unique<GangWorld>(group, pods);
 }
 
 TEST(GangProperty, AStepSatisfiesAndNoPodOfItIsNeedless) {
   for (uint64_t seed = 1; seed <= 1500; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     std::mt19937_64 random(seed);
-    const std::unique_ptr<World> world(
+    const std::unique_ptr<GangWorld> world(
         RandomWorld(random, 9, {"wait", "wait", "wait", "run", "bind", "go", "gate", "bad"}));
     ASSERT_EQ(world->workload().details->invalid, "");
     const int missing = OracleMissing(*world);
@@ -550,7 +552,7 @@ TEST(GangProperty, GangMinimumIsTheSmallestStepFromNothing) {
         pods.push_back(absl::StrCat(sub.name, i, ":", sub.name, ":wait"));
       }
     }
-    World world(group, pods);
+    GangWorld world(group, pods);
     ASSERT_EQ(GangMinimum(world.workload()), OracleMissing(world));
   }
 }
@@ -559,7 +561,7 @@ TEST(GangProperty, EvictionKeepsASatisfiedGroupSatisfiedUpToTheCore) {
   for (uint64_t seed = 1; seed <= 1500; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     std::mt19937_64 random(seed);
-    const std::unique_ptr<World> world(RandomWorld(
+    const std::unique_ptr<GangWorld> world(RandomWorld(
         random, 12, {"run", "run", "run", "run", "bound", "bind", "wait", "promise", "go"}));
     const bool satisfied = IsSatisfied(world->workload());
     const auto extras = EvictionUnits(world->state(), world->workload(), false);

@@ -88,13 +88,13 @@ model::Pod RandomPod(Dice& dice, const std::string& name) {
   return pod;
 }
 
-struct World {
+struct HypothesisWorld {
   std::vector<model::Node> nodes;
   std::vector<model::Pod> pods;  // they run
 };
 
-World RandomWorld(Dice& dice) {
-  World world;
+HypothesisWorld RandomWorld(Dice& dice) {
+  HypothesisWorld world;
   const int64_t nodes = dice.Upto(5);
   for (int64_t i = 0; i < nodes; ++i) {
     world.nodes.push_back(RandomNode(dice, absl::StrCat("n", i)));
@@ -110,7 +110,7 @@ World RandomWorld(Dice& dice) {
   return world;
 }
 
-void Fill(testing::Cluster& cluster, const World& world) {
+void Fill(testing::Cluster& cluster, const HypothesisWorld& world) {
   cluster.Queue("q", model::kUnlimited);
   for (const model::Node& node : world.nodes) cluster.state().UpsertNode(node);
   for (const model::Pod& pod : world.pods) cluster.Pod(pod);
@@ -161,7 +161,7 @@ TEST(HypothesisProperty, WhatItSaysOfANewNodeIsWhatTheEngineDoes) {
   for (int64_t seed = 1; seed <= seeds; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     Dice dice(static_cast<uint64_t>(seed));
-    const World world = RandomWorld(dice);
+    const HypothesisWorld world = RandomWorld(dice);
     model::Node added = RandomNode(dice, "zzz");
     added.meta.labels.Set(kNew, "yes");
     std::vector<Kind> kinds;

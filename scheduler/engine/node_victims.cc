@@ -33,7 +33,7 @@ bool IsLower(const state::ClusterState& state, const NodePreemptor& preemptor,
          state.QueueOf(pod) == preemptor.queue;
 }
 
-bool Runs(const PodRecord& pod) {
+bool IsRunning(const PodRecord& pod) {
   return pod.status == PodStatus::kBound || pod.status == PodStatus::kRunning;
 }
 
@@ -67,7 +67,7 @@ class DryRun {
       const PodRecord& pod = state_.pod(id);
       if (!IsLower(state_, preemptor_, pod) || is_spared_(pod)) continue;
       if (pod.status == PodStatus::kPipelined) promised_.push_back(id);
-      if (Runs(pod)) AddUnitOf(pod);
+      if (IsRunning(pod)) AddUnitOf(pod);
     }
     // Those that go with their gang are given up with it.
     std::erase_if(promised_, [&](PodId pod) {
@@ -243,7 +243,7 @@ state::BudgetIds BudgetsAmongVictims(const state::ClusterState& state,
   if (state.budgets().empty()) return budgets;
   for (const PodId id : state.node(node).pods) {
     const PodRecord& pod = state.pod(id);
-    if (!Runs(pod) || !IsLower(state, preemptor, pod)) continue;
+    if (!IsRunning(pod) || !IsLower(state, preemptor, pod)) continue;
     for (const state::BudgetId budget : state.BudgetsOf(pod)) {
       if (!absl::c_linear_search(budgets, budget)) budgets.push_back(budget);
     }

@@ -15,7 +15,7 @@ namespace {
 
 using model::testing::PodBuilder;
 
-struct OraclePod {
+struct PlacedPod {
   int64_t gpus = 0, cores = 1, memory_gib = 1;
   std::string zone;  // that its node selector names, or empty
   bool tolerates = false;
@@ -23,16 +23,16 @@ struct OraclePod {
   bool leaving = false;
 };
 
-struct OracleNode {
+struct PlacementNode {
   int64_t gpus = 0, cores = 0, memory_gib = 0, pods = 0;
   std::string zone;
   bool tainted = false;
 };
 
-class World {
+class PlacementWorld {
  public:
   // `alike`: all pods of the gang have the same spec.
-  World(uint64_t seed, bool alike, bool leaving) : random_(seed) {
+  PlacementWorld(uint64_t seed, bool alike, bool leaving) : random_(seed) {
     cluster_.Queue("q", model::kUnlimited);
     const size_t nodes = 1 + Below(5);
     for (size_t i = 0; i < nodes; ++i) AddNode(i);
@@ -41,7 +41,7 @@ class World {
     const size_t size = 1 + Below(6);
     model::PodGroup group = model::testing::MakeGroup("ns", "gang", "q", static_cast<int>(size));
     cluster_.Group(group);
-    OraclePod pod;
+    PlacedPod pod;
     for (size_t i = 0; i < size; ++i) {
       if (i == 0 || !alike) pod = RandomPod();
       gang_.push_back(pod);
@@ -54,10 +54,10 @@ class World {
   // pods that are leaving counts.
   bool Exists(bool future) {
     free_.clear();
-    for (const OracleNode& node : nodes_) {
+    for (const PlacementNode& node : nodes_) {
       free_.push_back({node.gpus, node.cores, node.memory_gib, node.pods});
     }
-    for (const OraclePod& pod : running_) {
+    for (const PlacedPod& pod : running_) {
       if (!future || !pod.leaving) Take(pod, static_cast<size_t>(pod.node), 1);
     }
     return PlaceFrom(0);
@@ -71,15 +71,15 @@ class World {
     EXPECT_TRUE(bound.empty() || bound.size() == gang_.size()) << "half a gang";
     const bool starts = !bound.empty();
     free_.clear();
-    for (const OracleNode& node : nodes_) {
+    for (const PlacementNode& node : nodes_) {
       free_.push_back({node.gpus, node.cores, node.memory_gib, node.pods});
     }
-    for (const OraclePod& pod : running_) {
+    for (const PlacedPod& pod : running_) {
       if (starts || !pod.leaving) Take(pod, static_cast<size_t>(pod.node), 1);
     }
     for (const std::string& place : starts ? bound : promised) {
       const size_t at = place.find('>');
-      const OraclePod& pod = gang_[std::stoul(place.substr(1, at - 1))];
+      const PlacedPod& pod = gang_[std::stoul(place.substr(1, at - 1))];
       const size_t node = std::stoul(place.substr(at + 2));
       EXPECT_TRUE(Fits(pod, node)) << place;
       Take(pod, node, 1);
@@ -90,15 +90,15 @@ class World {
   std::string Text() const {
     std::string text;
     for (size_t i = 0; i < nodes_.size(); ++i) {
-      const OracleNode& n = nodes_[i];
+      const PlacementNode& n = nodes_[i];
       absl::StrAppend(&text, "node n", i, ": gpus ", n.gpus, " cores ", n.cores, " GiB ",
                       n.memory_gib, " pods ", n.pods, " zone ", n.zone, n.tainted ? " tainted" : "",
                       "\n");
     }
-    for (const OraclePod& pod : running_) {
+    for (const PlacedPod& pod : running_) {
       absl::StrAppend(&text, pod.leaving ? "leaves n" : "runs on n", pod.node, ": ", TextOf(pod));
     }
-    for (const OraclePod& pod : gang_) absl::StrAppend(&text, "gang: ", TextOf(pod));
+    for (const PlacedPod& pod : gang_) absl::StrAppend(&text, "gang: ", TextOf(pod));
     return text;
   }
 
@@ -109,16 +109,16 @@ class World {
 
   size_t Below(size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(random_); }
 
-  static std::string TextOf(const OraclePod& pod) {
+  static std::string TextOf(const PlacedPod& pod) {
     return absl::StrCat("gpus ", pod.gpus, " cores ", pod.cores, " GiB ", pod.memory_gib,
                         pod.zone.empty() ? "" : " zone ", pod.zone,
                         pod.tolerates ? " tolerates" : "", "\n");
   }
 
   void AddNode(size_t i) {
-    OracleNode node{static_cast<int64_t>(Below(5)),      static_cast<int64_t>(2 + Below(7)),
-                    static_cast<int64_t>(2 + Below(11)), static_cast<int64_t>(1 + Below(5)),
-                    Below(2) == 0 ? "a" : "b",           Below(4) == 0};
+    PlacementNode node{static_cast<int64_t>(Below(5)),      static_cast<int64_t>(2 + Below(7)),
+                       static_cast<int64_t>(2 + Below(11)), static_cast<int64_t>(1 + Below(5)),
+                       Below(2) == 0 ? "a" : "b",           Below(4) == 0};
     model::Node object =
         model::testing::MakeNode(absl::StrCat("n", i), node.gpus, node.cores, node.memory_gib);
     model::Set(object.allocatable, "pods", node.pods);
@@ -130,8 +130,8 @@ class World {
     nodes_.push_back(std::move(node));
   }
 
-  OraclePod RandomPod() {
-    OraclePod pod;
+  PlacedPod RandomPod() {
+    PlacedPod pod;
     pod.gpus = static_cast<int64_t>(Below(3));
     pod.cores = static_cast<int64_t>(1 + Below(4));
     pod.memory_gib = static_cast<int64_t>(1 + Below(6));
@@ -141,7 +141,7 @@ class World {
   }
 
   // Made of a builder, with what builders do not know.
-  static model::Pod Built(const OraclePod& pod, PodBuilder builder) {
+  static model::Pod Built(const PlacedPod& pod, PodBuilder builder) {
     builder.Queue("q").Cpu(pod.cores * 1000);
     if (pod.gpus > 0) builder.Gpus(pod.gpus);
     if (!pod.zone.empty()) builder.NodeSelector(model::kZoneLabel, pod.zone);
@@ -154,14 +154,14 @@ class World {
   }
 
   void AddRunning(size_t i, bool may_leave) {
-    OraclePod pod = RandomPod();
+    PlacedPod pod = RandomPod();
     pod.node = static_cast<int>(Below(nodes_.size()));
     pod.leaving = may_leave && Below(2) == 0;
     free_.clear();
-    for (const OracleNode& node : nodes_) {
+    for (const PlacementNode& node : nodes_) {
       free_.push_back({node.gpus, node.cores, node.memory_gib, node.pods});
     }
-    for (const OraclePod& other : running_) Take(other, static_cast<size_t>(other.node), 1);
+    for (const PlacedPod& other : running_) Take(other, static_cast<size_t>(other.node), 1);
     if (!Fits(pod, static_cast<size_t>(pod.node))) return;
     PodBuilder builder("ns", absl::StrCat("r", i));
     builder.Preemptible(false).On(absl::StrCat("n", pod.node));
@@ -170,15 +170,15 @@ class World {
     running_.push_back(pod);
   }
 
-  bool Fits(const OraclePod& pod, size_t i) const {
-    const OracleNode& node = nodes_[i];
+  bool Fits(const PlacedPod& pod, size_t i) const {
+    const PlacementNode& node = nodes_[i];
     const Capacity& capacity = free_[i];
     if (!pod.zone.empty() && pod.zone != node.zone) return false;
     if (node.tainted && !pod.tolerates) return false;
     return pod.gpus <= capacity.gpus && pod.cores <= capacity.cores &&
            pod.memory_gib <= capacity.memory_gib && capacity.pods >= 1;
   }
-  void Take(const OraclePod& pod, size_t i, int sign) {
+  void Take(const PlacedPod& pod, size_t i, int sign) {
     Capacity& capacity = free_[i];
     capacity.gpus -= sign * pod.gpus;
     capacity.cores -= sign * pod.cores;
@@ -199,8 +199,8 @@ class World {
 
   std::mt19937_64 random_;
   testing::Cluster cluster_;
-  std::vector<OracleNode> nodes_;
-  std::vector<OraclePod> running_, gang_;
+  std::vector<PlacementNode> nodes_;
+  std::vector<PlacedPod> running_, gang_;
   std::vector<Capacity> free_;
 };
 
@@ -211,7 +211,7 @@ struct Counts {
 Counts Try(uint64_t first, uint64_t last, bool alike, bool leaving) {
   Counts counts;
   for (uint64_t seed = first; seed <= last; ++seed) {
-    World world(seed, alike, leaving);
+    PlacementWorld world(seed, alike, leaving);
     const bool now = world.Exists(false);
     const bool later = now || (leaving && world.Exists(true));
     const int decided = world.Decide();

@@ -33,10 +33,10 @@ EngineOptions WithReservations(bool on = true) {
 }
 
 // Two nodes of four GPUs in a world where pods end when the test says so.
-class World {
+class ReservationWorld {
  public:
-  explicit World(const EngineOptions& options = WithReservations(),
-                 const state::JobOrder& job_order = {})
+  explicit ReservationWorld(const EngineOptions& options = WithReservations(),
+                            const state::JobOrder& job_order = {})
       : cluster_(options, job_order) {
     cluster_.Node("n1", 4);
     cluster_.Node("n2", 4);
@@ -99,27 +99,27 @@ class World {
 };
 
 // n1 and n2 are full of single GPUs; those of n1 are younger.
-void Fill(World& world, absl::string_view queue) {
+void Fill(ReservationWorld& world, absl::string_view queue) {
   for (int i = 0; i < 4; ++i) {
-    world.Running(World::Small(absl::StrCat("young-", i), queue), "n1", 900);
-    world.Running(World::Small(absl::StrCat("old-", i), queue), "n2", 0);
+    world.Running(ReservationWorld::Small(absl::StrCat("young-", i), queue), "n1", 900);
+    world.Running(ReservationWorld::Small(absl::StrCat("old-", i), queue), "n2", 0);
   }
 }
 
 TEST(ReservationTest, OffSmallJobsTakeWhatBecomesFree) {
-  World world(WithReservations(false));
+  ReservationWorld world(WithReservations(false));
   world->Queue("q", 8);
   Fill(world, "q");
   world.Gang("big", "q", 1, 4, 100);
   world.Run(1000);
   world.End("young-0");
-  world.Ask(World::Small("small", "q", 200));
+  world.Ask(ReservationWorld::Small("small", "q", 200));
   EXPECT_THAT(world.Run(1001), ElementsAre("small>n1"));
   EXPECT_THAT(world->DetailsOf("big"), Not(HasSubstr("kept")));
 }
 
 TEST(ReservationTest, RoomOnTheNodeThatIsSoonestFreeIsKeptAndBothAreTold) {
-  World world;
+  ReservationWorld world;
   world->Queue("q", 8);
   Fill(world, "q");
   world.Gang("big", "q", 1, 4, 100);
@@ -129,8 +129,8 @@ TEST(ReservationTest, RoomOnTheNodeThatIsSoonestFreeIsKeptAndBothAreTold) {
       << "so that the node is not given back while it empties";
   world.End("young-0");
   world.End("old-0");
-  world.Ask(World::Small("first", "q", 200));
-  world.Ask(World::Small("second", "q", 201));
+  world.Ask(ReservationWorld::Small("first", "q", 200));
+  world.Ask(ReservationWorld::Small("second", "q", 201));
   // 6 run, 4 are the gang's: its queue has no share left for those behind it.
   EXPECT_THAT(world.Run(1001), IsEmpty());
   EXPECT_THAT(world->DetailsOf("first"), HasSubstr("held: kept for gang team/big"));
@@ -142,27 +142,27 @@ TEST(ReservationTest, RoomOnTheNodeThatIsSoonestFreeIsKeptAndBothAreTold) {
 }
 
 TEST(ReservationTest, NoPodWaitsForAGangThatIsYoungOrSmall) {
-  World world;
+  ReservationWorld world;
   world->Queue("q", 8);
   Fill(world, "q");
   world.Gang("big", "q", 1, 4, 980);
   world.Run(1000);
   EXPECT_EQ(world.wake_at(), At(1040)) << "when it is old enough";
   world.End("young-0");
-  world.Ask(World::Small("one", "q", 985));
+  world.Ask(ReservationWorld::Small("one", "q", 985));
   EXPECT_THAT(world.Run(1001), ElementsAre("one>n1"));
   EXPECT_THAT(world->DetailsOf("big"), Not(HasSubstr("kept")));
 
-  World other;
+  ReservationWorld other;
   other->Queue("q", 8);
   Fill(other, "q");
-  other.Ask(World::Small("single", "q", 0));
+  other.Ask(ReservationWorld::Small("single", "q", 0));
   other.Run(1000);
   EXPECT_THAT(other->DetailsOf("single"), Not(HasSubstr("kept")));
 }
 
 TEST(ReservationTest, WhereShortJobsComeFirstALongOneHasToWaitForItsTurn) {
-  World world(WithReservations(), {.duration_weight = 2});
+  ReservationWorld world(WithReservations(), {.duration_weight = 2});
   world->Queue("q", 8);
   Fill(world, "q");
   // Each turn comes 200 s after its creation.
@@ -182,11 +182,12 @@ TEST(ReservationTest, WhereShortJobsComeFirstALongOneHasToWaitForItsTurn) {
 
 // The gang's queue is entitled to 2 GPUs and asks for 4: what others hold is not kept for it.
 TEST(ReservationTest, AQueueReservesNoMoreThanItsShare) {
-  World world;
+  ReservationWorld world;
   world->Queue("q", 2);
   world->Queue("others", 6);
   Fill(world, "others");
-  for (int i = 0; i < 8; ++i) world.Ask(World::Small(absl::StrCat("more-", i), "others", 50));
+  for (int i = 0; i < 8; ++i)
+    world.Ask(ReservationWorld::Small(absl::StrCat("more-", i), "others", 50));
   world.Gang("big", "q", 1, 4, 100);
   world.Run(1000);
   EXPECT_THAT(world->DetailsOf("big"), Not(HasSubstr("kept")));
@@ -199,19 +200,20 @@ TEST(ReservationTest, AQueueReservesNoMoreThanItsShare) {
 TEST(ReservationTest, WhatItsQueueHoldsCountsAgainstWhatIsKept) {
   EngineOptions options = WithReservations();
   options.reclaim = false;
-  World world(options);
+  ReservationWorld world(options);
   world->Queue("q", 4);
   world->Queue("others", 4);
   for (int i = 0; i < 4; ++i) {
-    world.Running(World::Small(absl::StrCat("a-", i), "others"), "n1", 900);
+    world.Running(ReservationWorld::Small(absl::StrCat("a-", i), "others"), "n1", 900);
   }
   for (int i = 0; i < 2; ++i) {
-    world.Running(World::Small(absl::StrCat("b-", i), "others"), "n2", 0);
-    world.Running(World::Small(absl::StrCat("own-", i), "q"), "n2", 0);
+    world.Running(ReservationWorld::Small(absl::StrCat("b-", i), "others"), "n2", 0);
+    world.Running(ReservationWorld::Small(absl::StrCat("own-", i), "q"), "n2", 0);
   }
   world.Gang("big", "q", 1, 4, 100);
   world.Run(1000);
-  for (int i = 0; i < 8; ++i) world.Ask(World::Small(absl::StrCat("more-", i), "others", 200));
+  for (int i = 0; i < 8; ++i)
+    world.Ask(ReservationWorld::Small(absl::StrCat("more-", i), "others", 200));
   for (const char* name : {"a-0", "a-1"}) world.End(name);
   world.Run(1001);
   EXPECT_THAT(world->DetailsOf("big"), HasSubstr("room is being kept: 2 of 4 GPUs"));
@@ -222,59 +224,59 @@ TEST(ReservationTest, WhatItsQueueHoldsCountsAgainstWhatIsKept) {
 }
 
 TEST(ReservationTest, AJobThatSaysThatItEndsBeforeMayUseTheRoom) {
-  World world;
+  ReservationWorld world;
   world->Queue("q", 8);
   for (int i = 0; i < 4; ++i) {
-    PodBuilder pod = World::Small(absl::StrCat("young-", i), "q");
+    PodBuilder pod = ReservationWorld::Small(absl::StrCat("young-", i), "q");
     world.Running(pod.Annotation(model::kExpectedDurationAnnotation, "1h"), "n1", 1000);
-    world.Running(World::Small(absl::StrCat("old-", i), "q"), "n2", -100'000);
+    world.Running(ReservationWorld::Small(absl::StrCat("old-", i), "q"), "n2", -100'000);
   }
   world.Gang("big", "q", 1, 4, 100);
   world.Run(1000);
   world.End("young-0");
-  PodBuilder longer = World::Small("longer", "q", 200);
+  PodBuilder longer = ReservationWorld::Small("longer", "q", 200);
   world.Ask(longer.Annotation(model::kExpectedDurationAnnotation, "61m"));
-  world.Ask(World::Small("silent", "q", 201));
-  PodBuilder shorter = World::Small("shorter", "q", 202);
+  world.Ask(ReservationWorld::Small("silent", "q", 201));
+  PodBuilder shorter = ReservationWorld::Small("shorter", "q", 202);
   world.Ask(shorter.Annotation(model::kExpectedDurationAnnotation, "59m"));
   EXPECT_THAT(world.Run(1001), ElementsAre("shorter>n1"));
   EXPECT_THAT(world->DetailsOf("longer"), HasSubstr("held: kept for gang team/big"));
   // It has outlived what it said: it may end at any moment, so no workload is let in before the
   // gang.
   for (const char* name : {"young-1", "young-2", "young-3"}) world.End(name);
-  PodBuilder late = World::Small("late", "q", 203);
+  PodBuilder late = ReservationWorld::Small("late", "q", 203);
   world.Ask(late.Annotation(model::kExpectedDurationAnnotation, "59m"));
   EXPECT_THAT(world.Run(4700), IsEmpty());
 }
 
 TEST(ReservationTest, AHigherPriorityOfItsQueueIsNotHeld) {
-  World world;
+  ReservationWorld world;
   world->Queue("q", 8);
   Fill(world, "q");
   world.Gang("big", "q", 1, 4, 100);
   world.Run(1000);
   world.End("young-0");
-  PodBuilder urgent = World::Small("urgent", "q", 900);
+  PodBuilder urgent = ReservationWorld::Small("urgent", "q", 900);
   world.Ask(urgent.Priority("high", 80));
-  world.Ask(World::Small("small", "q", 200));
+  world.Ask(ReservationWorld::Small("small", "q", 200));
   EXPECT_THAT(world.Run(1001), ElementsAre("urgent>n1"));
 }
 
 TEST(ReservationTest, EndsWithTheGang) {
-  World world;
+  ReservationWorld world;
   world->Queue("q", 8);
   Fill(world, "q");
   world.Gang("big", "q", 1, 4, 100);
   world.Run(1000);
   world.End("young-0");
-  world.Ask(World::Small("small", "q", 200));
+  world.Ask(ReservationWorld::Small("small", "q", 200));
   EXPECT_THAT(world.Run(1001), IsEmpty());
   world.End("big-0");
   EXPECT_THAT(world.Run(1002), ElementsAre("small>n1"));
 }
 
 TEST(ReservationTest, ANodeThatGoesIsReplaced) {
-  World world;
+  ReservationWorld world;
   world->Queue("q", 8);
   Fill(world, "q");
   world.Gang("big", "q", 1, 4, 100);
@@ -284,7 +286,7 @@ TEST(ReservationTest, ANodeThatGoesIsReplaced) {
   world.Run(1001);
   EXPECT_THAT(world->DetailsOf("big"), HasSubstr("room is being kept: 0 of 4 GPUs on 1 node"));
   world.End("old-0");
-  world.Ask(World::Small("small", "q", 200));
+  world.Ask(ReservationWorld::Small("small", "q", 200));
   EXPECT_THAT(world.Run(1002), IsEmpty());
 }
 
@@ -292,7 +294,7 @@ TEST(ReservationTest, AtMostSoManyAndTheFirstInTheOrderOfService) {
   EngineOptions options = WithReservations();
   options.reservations.max_reservations = 1;
   options.reclaim = false;
-  World world(options);
+  ReservationWorld world(options);
   world->Queue("a", 4);
   world->Queue("b", 4);
   Fill(world, "a");
@@ -310,13 +312,13 @@ class StreamTest : public ::testing::TestWithParam<uint32_t> {
   // The step in which the gang started; -1: never.
   static int Steps(bool reservations, uint32_t seed) {
     EngineOptions options = WithReservations(reservations);
-    World world(options);
+    ReservationWorld world(options);
     world->Queue("q", 8);
     uint32_t random = seed;
     const auto next = [&random] { return random = random * 1664525 + 1013904223; };
     int number = 0;
     const auto arrive = [&](int64_t at) {
-      world.Ask(World::Small(absl::StrCat("s-", number++), "q", at));
+      world.Ask(ReservationWorld::Small(absl::StrCat("s-", number++), "q", at));
     };
     for (int i = 0; i < 12; ++i) arrive(0);
     world.Run(1);

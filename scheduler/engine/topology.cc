@@ -32,14 +32,14 @@ struct Want {
   bool ranks = true;   // counts for the order of domains
 };
 
-struct Demand {
+struct GroupDemand {
   std::vector<Want> wants;
   int64_t pods = 0;
   bool alike = true;  // equal requests
 };
 
-Demand DemandOf(const state::ClusterState& state, const std::vector<PodId>& pods) {
-  Demand demand;
+GroupDemand DemandOf(const state::ClusterState& state, const std::vector<PodId>& pods) {
+  GroupDemand demand;
   demand.pods = static_cast<int64_t>(pods.size());
   model::Resources total;
   int64_t gpu_charge = 0;
@@ -243,7 +243,7 @@ class TopologyIndex::Tree {
 class TopologyIndex::Question {
  public:
   // Depths of the levels from which and to which candidates are taken, innermost >= outermost.
-  Question(const Tree& tree, Demand demand, size_t innermost, size_t outermost)
+  Question(const Tree& tree, GroupDemand demand, size_t innermost, size_t outermost)
       : tree_(tree), demand_(std::move(demand)), innermost_(innermost), outermost_(outermost) {
     loads_.push_back(Load(Tree::kRoot, 0, demand_.wants.size()));
     slot_of_.emplace(Tree::kRoot, 0);
@@ -279,7 +279,7 @@ class TopologyIndex::Question {
   }
 
   const Tree& tree_;
-  const Demand demand_;
+  const GroupDemand demand_;
   const size_t innermost_, outermost_;
   std::vector<Load> loads_;                          // parents before children
   absl::flat_hash_map<uint32_t, uint32_t> slot_of_;  // domain -> slot

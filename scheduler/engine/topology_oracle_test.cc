@@ -16,7 +16,7 @@ namespace {
 using framework::Capacity;
 using model::testing::PodBuilder;
 
-struct OracleNode {
+struct TopologyNode {
   std::string name;
   std::vector<std::string> values;  // of the labels, outermost first
   bool inside = true;               // has them all
@@ -25,14 +25,14 @@ struct OracleNode {
   int64_t leaving_gpus = 0, leaving_cores = 0;  // the part of busy that is being released
 };
 
-struct OraclePod {
+struct TopologyPod {
   int64_t gpus = 0, cores = 0;
 };
 
 // A random cluster, in a ClusterState and as plain rows.
-class World {
+class TopologyWorld {
  public:
-  explicit World(uint64_t seed) : random_(seed), state_(Options()), index_(state_) {
+  explicit TopologyWorld(uint64_t seed) : random_(seed), state_(Options()), index_(state_) {
     state_.Subscribe(&index_);
     levels_ = 1 + Below(3);
     model::Topology topology;
@@ -45,7 +45,7 @@ class World {
     for (size_t i = 0; i < running; ++i) AddRunning(absl::StrCat("r", i));
     const size_t wanted = 1 + Below(4);
     alike_ = Below(2) == 0;
-    OraclePod pod;
+    TopologyPod pod;
     for (size_t i = 0; i < wanted; ++i) {
       if (i == 0 || !alike_)
         pod = {static_cast<int64_t>(Below(4)), 1 + static_cast<int64_t>(Below(4))};
@@ -55,11 +55,11 @@ class World {
     preferred_ = required_ == 0 ? 1 + Below(levels_) : Below(levels_ + 1);
     capacity_ = static_cast<Capacity>(Below(3));
     if (Below(3) == 0) {
-      for (const OracleNode& node : nodes_) {
+      for (const TopologyNode& node : nodes_) {
         if (Below(4) > 0) within_.insert(node.name);
       }
     } else {
-      for (const OracleNode& node : nodes_) within_.insert(node.name);
+      for (const TopologyNode& node : nodes_) within_.insert(node.name);
       all_ = true;
     }
   }
@@ -80,13 +80,13 @@ class World {
   std::vector<std::set<size_t>> Domains(size_t depth) const {
     std::set<std::vector<std::string>> pins;
     for (const std::string& host : placed_on_) {
-      for (const OracleNode& node : nodes_) {
+      for (const TopologyNode& node : nodes_) {
         if (node.name == host && node.inside) pins.insert(Prefix(node, required_));
       }
     }
     std::map<std::vector<std::string>, std::set<size_t>> domains;
     for (size_t i = 0; i < nodes_.size(); ++i) {
-      const OracleNode& node = nodes_[i];
+      const TopologyNode& node = nodes_[i];
       if (!node.inside || within_.count(node.name) == 0) continue;
       if (required_ > 0 && !placed_.empty() && pins.count(Prefix(node, required_)) == 0) continue;
       domains[Prefix(node, depth)].insert(i);
@@ -98,9 +98,9 @@ class World {
 
   // Every way of putting the pods on these nodes.
   bool Holds(const std::set<size_t>& nodes) const {
-    std::vector<OraclePod> free(nodes_.size());
+    std::vector<TopologyPod> free(nodes_.size());
     for (size_t i : nodes) {
-      const OracleNode& node = nodes_[i];
+      const TopologyNode& node = nodes_[i];
       free[i] = {node.gpus, node.cores};
       if (capacity_ == Capacity::kEmpty) continue;
       free[i].gpus -= node.busy_gpus;
@@ -134,12 +134,12 @@ class World {
     return options;
   }
   size_t Below(size_t bound) { return random_() % bound; }
-  static std::vector<std::string> Prefix(const OracleNode& node, size_t depth) {
+  static std::vector<std::string> Prefix(const TopologyNode& node, size_t depth) {
     return {node.values.begin(), node.values.begin() + static_cast<std::ptrdiff_t>(depth)};
   }
 
   void AddNode(const std::string& name) {
-    OracleNode row;
+    TopologyNode row;
     row.name = name;
     row.gpus = static_cast<int64_t>(Below(5));
     row.cores = 1 + static_cast<int64_t>(Below(8));
@@ -156,7 +156,7 @@ class World {
     nodes_.push_back(row);
   }
   void AddRunning(const std::string& name) {
-    OracleNode& row = nodes_[Below(nodes_.size())];
+    TopologyNode& row = nodes_[Below(nodes_.size())];
     const auto gpus = static_cast<int64_t>(Below(3));
     const auto cores = 1 + static_cast<int64_t>(Below(2));
     const bool leaving = Below(3) == 0;
@@ -174,14 +174,14 @@ class World {
       placed_on_.push_back(row.name);
     }
   }
-  void AddPending(const std::string& name, const OraclePod& pod) {
+  void AddPending(const std::string& name, const TopologyPod& pod) {
     state_.UpsertPod(PodBuilder("ns", name).Gpus(pod.gpus).Cpu(pod.cores * 1000));
     pending_.push_back(state_.FindPod("ns", name));
     rows_.push_back(pod);
   }
-  bool Place(const std::set<size_t>& nodes, std::vector<OraclePod>& free, size_t next) const {
+  bool Place(const std::set<size_t>& nodes, std::vector<TopologyPod>& free, size_t next) const {
     if (next == rows_.size()) return true;
-    const OraclePod& pod = rows_[next];
+    const TopologyPod& pod = rows_[next];
     for (size_t i : nodes) {
       if ((pod.gpus > 0 && free[i].gpus < pod.gpus) || free[i].cores < pod.cores) continue;
       free[i].gpus -= pod.gpus;
@@ -198,8 +198,8 @@ class World {
   state::ClusterState state_;
   TopologyIndex index_;
   size_t levels_ = 1;
-  std::vector<OracleNode> nodes_;
-  std::vector<OraclePod> rows_;
+  std::vector<TopologyNode> nodes_;
+  std::vector<TopologyPod> rows_;
   std::vector<state::PodId> pending_, placed_;
   std::vector<std::string> placed_on_;
   std::set<std::string> within_;
@@ -215,7 +215,7 @@ TEST(TopologyOracle, CandidatesHoldTheStepWheneverADomainCan) {
   int preferred_met = 0;
   for (uint64_t seed = 1; seed <= 2000; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
-    World world(seed);
+    TopologyWorld world(seed);
     const TopologyAnswer answer = world.Ask();
     EXPECT_FALSE(answer.invalid);
     std::vector<std::set<size_t>> candidates;
@@ -267,7 +267,7 @@ TEST(TopologyOracle, CandidatesHoldTheStepWheneverADomainCan) {
       EXPECT_EQ(any, !candidates.empty());
       for (const std::set<size_t>& candidate : candidates) EXPECT_TRUE(world.Holds(candidate));
     }
-    if (testing::Test::HasFailure()) return;
+    if (::testing::Test::HasFailure()) return;
   }
   // The random clusters are of all sorts.
   EXPECT_GT(feasible, 500);

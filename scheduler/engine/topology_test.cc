@@ -17,7 +17,7 @@ using framework::Capacity;
 using model::testing::MakeNode;
 using model::testing::PodBuilder;
 
-class TopologyTest : public testing::Test {
+class TopologyTest : public ::testing::Test {
  protected:
   TopologyTest() : state_(Options()), index_(state_) { state_.Subscribe(&index_); }
   ~TopologyTest() override { EXPECT_EQ(index_.CheckConsistency(), ""); }

@@ -25,7 +25,7 @@ namespace {
 
 using model::testing::PodBuilder;
 
-struct OraclePod {
+struct VictimPod {
   std::string name;
   size_t node = 0;
 };
@@ -34,11 +34,11 @@ struct OracleWork {
   std::string name;
   int64_t priority = 0, created = 0, gpus = 1;
   size_t min_member = 1;
-  std::vector<OraclePod> pods;  // in task order
+  std::vector<VictimPod> pods;  // in task order
 };
 
 struct Unit {
-  std::vector<OraclePod> pods;
+  std::vector<VictimPod> pods;
   int64_t gpus = 0;  // of all of them
 };
 
@@ -51,11 +51,11 @@ EngineOptions NoMoves() {
   return options;
 }
 
-class World {
+class VictimWorld {
  public:
   enum class Kind : uint8_t { kPreempt, kReclaim };
 
-  World(uint64_t seed, Kind kind) : random_(seed), kind_(kind), cluster_(NoMoves()) {
+  VictimWorld(uint64_t seed, Kind kind) : random_(seed), kind_(kind), cluster_(NoMoves()) {
     const size_t nodes = 1 + Below(4);
     int64_t total = 0;
     for (size_t i = 0; i < nodes; ++i) {
@@ -104,7 +104,7 @@ class World {
     for (const Unit& unit : units) {
       if (kind_ == Kind::kReclaim && left <= quota_) break;
       left -= unit.gpus;
-      for (const OraclePod& pod : unit.pods) row.insert(pod.name);
+      for (const VictimPod& pod : unit.pods) row.insert(pod.name);
       enough = Fits(row);
       if (enough) break;
     }
@@ -121,7 +121,7 @@ class World {
         << "a unit was taken out of turn";
     for (const Unit& unit : units) {
       std::set<std::string> fewer = victims;
-      for (const OraclePod& pod : unit.pods) fewer.erase(pod.name);
+      for (const VictimPod& pod : unit.pods) fewer.erase(pod.name);
       if (fewer.size() == victims.size()) continue;
       EXPECT_EQ(fewer.size() + unit.pods.size(), victims.size()) << "half a unit";
       EXPECT_FALSE(Fits(fewer)) << unit.pods.front().name << " could have stayed";
@@ -139,7 +139,7 @@ class World {
     for (const OracleWork& work : works_) {
       absl::StrAppend(&text, work.name, ": priority ", work.priority, " created ", work.created,
                       " min ", work.min_member, ", pods of ", work.gpus, " gpus:");
-      for (const OraclePod& pod : work.pods) absl::StrAppend(&text, " ", pod.name, ">n", pod.node);
+      for (const VictimPod& pod : work.pods) absl::StrAppend(&text, " ", pod.name, ">n", pod.node);
       absl::StrAppend(&text, "\n");
     }
     absl::StrAppend(&text, "wants ", wanted_pods_, " pods of ", wanted_gpus_, " gpus");
@@ -161,7 +161,7 @@ class World {
   int64_t FreeOn(size_t node, const std::set<std::string>& without) const {
     int64_t free = capacity_[node];
     for (const OracleWork& work : works_) {
-      for (const OraclePod& pod : work.pods) {
+      for (const VictimPod& pod : work.pods) {
         if (pod.node == node && without.count(pod.name) == 0) free -= work.gpus;
       }
     }
@@ -190,7 +190,7 @@ class World {
     model::PodGroup group = GroupOf(work.name, "q", added.min_member);
     group.meta.creation = model::testing::At(work.created);
     cluster_.Group(group);
-    for (const OraclePod& pod : added.pods) {
+    for (const VictimPod& pod : added.pods) {
       PodBuilder builder("ns", pod.name);
       builder.Group(work.name).Queue("q").Gpus(work.gpus).Created(work.created);
       builder.Priority(absl::StrCat("p", work.priority), static_cast<int32_t>(work.priority));
@@ -252,7 +252,7 @@ class World {
       std::set<std::string> gone;
       for (size_t i = 0; i < units.size(); ++i) {
         if ((choice >> i & 1) == 0) continue;
-        for (const OraclePod& pod : units[i].pods) gone.insert(pod.name);
+        for (const VictimPod& pod : units[i].pods) gone.insert(pod.name);
       }
       if (gone.size() < fewest && Fits(gone)) fewest = gone.size();
     }
@@ -268,34 +268,34 @@ class World {
   size_t wanted_pods_ = 1;
 };
 
-int World::idle = 0;
-int World::hopeless = 0;
-int World::found = 0;
-int World::at_fewest = 0;
+int VictimWorld::idle = 0;
+int VictimWorld::hopeless = 0;
+int VictimWorld::found = 0;
+int VictimWorld::at_fewest = 0;
 
-void Try(World::Kind kind, uint64_t first, uint64_t last) {
-  World::idle = World::hopeless = World::found = World::at_fewest = 0;
+void Try(VictimWorld::Kind kind, uint64_t first, uint64_t last) {
+  VictimWorld::idle = VictimWorld::hopeless = VictimWorld::found = VictimWorld::at_fewest = 0;
   for (uint64_t seed = first; seed <= last; ++seed) {
-    World world(seed, kind);
+    VictimWorld world(seed, kind);
     const bool failed_before = ::testing::Test::HasFailure();
     world.Check();
     if (!failed_before && ::testing::Test::HasFailure()) {
       ADD_FAILURE() << "seed " << seed << "\n" << world.Text();
     }
   }
-  EXPECT_GT(World::idle, 20);
-  EXPECT_GT(World::found, 100);
-  ::testing::Test::RecordProperty("found", World::found);
-  ::testing::Test::RecordProperty("with_the_fewest_pods", World::at_fewest);
+  EXPECT_GT(VictimWorld::idle, 20);
+  EXPECT_GT(VictimWorld::found, 100);
+  ::testing::Test::RecordProperty("found", VictimWorld::found);
+  ::testing::Test::RecordProperty("with_the_fewest_pods", VictimWorld::at_fewest);
 }
 
 TEST(VictimOracle, PreemptionTakesWhoseTurnItIsAndNoPodInVain) {
-  Try(World::Kind::kPreempt, 1, 400);
+  Try(VictimWorld::Kind::kPreempt, 1, 400);
 }
 
 TEST(VictimOracle, ReclaimTakesWhoseTurnItIsAndNoPodInVain) {
-  Try(World::Kind::kReclaim, 5000, 5600);
-  EXPECT_GT(World::hopeless, 20);
+  Try(VictimWorld::Kind::kReclaim, 5000, 5600);
+  EXPECT_GT(VictimWorld::hopeless, 20);
 }
 
 }  // namespace

@@ -15,8 +15,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-absl::StatusOr<SchedulerConfiguration> Read(absl::string_view extenders,
-                                            absl::string_view more = "") {
+absl::StatusOr<SchedulerConfiguration> ReadExtenders(absl::string_view extenders,
+                                                     absl::string_view more = "") {
   static const auto& registry = *new Registry(testing::DefaultPlugins());
   return ReadSchedulerConfiguration(
       absl::StrCat(R"({"apiVersion":"kubescheduler.config.k8s.io/v1",)"
@@ -33,7 +33,7 @@ std::string FitArgs(const Profile& profile) {
 }
 
 TEST(ExtendersTest, AllFieldsAreRead) {
-  const auto config = Read(R"([{
+  const auto config = ReadExtenders(R"([{
       "urlPrefix": "https://devices.example:8888/scheduler/", "filterVerb": "filter",
       "prioritizeVerb": "prioritize", "bindVerb": "bind", "weight": 5, "enableHTTPS": true,
       "tlsConfig": {"insecure": false, "serverName": "devices", "certFile": "/c", "keyFile": "/k",
@@ -70,10 +70,11 @@ TEST(ExtendersTest, IgnoredResourcesAreThoseOfTheProfilesToo) {
   constexpr char kExtender[] = R"([{"urlPrefix": "http://x", "managedResources":
       [{"name": "a.io/x", "ignoredByScheduler": true}, {"name": "a.io/y"},
        {"name": "a.io/z", "ignoredByScheduler": true}]}])";
-  const auto none = Read(kExtender);
+  const auto none = ReadExtenders(kExtender);
   ASSERT_TRUE(none.ok()) << none.status();
   EXPECT_EQ(FitArgs(none->profiles[0]), R"({"ignoredResources":["a.io/x","a.io/z"]})");
-  const auto some = Read(kExtender, R"(,"profiles":[{"pluginConfig":[{"name":"NodeResourcesFit",
+  const auto some =
+      ReadExtenders(kExtender, R"(,"profiles":[{"pluginConfig":[{"name":"NodeResourcesFit",
       "args":{"ignoredResources":["b.io/w","a.io/z"],"ignoredResourceGroups":["c.io"]}}]}])");
   ASSERT_TRUE(some.ok()) << some.status();
   EXPECT_EQ(
@@ -82,7 +83,7 @@ TEST(ExtendersTest, IgnoredResourcesAreThoseOfTheProfilesToo) {
 }
 
 TEST(ExtendersTest, WithoutThemTheArgumentsStay) {
-  const auto config = Read("[]");
+  const auto config = ReadExtenders("[]");
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_TRUE(config->extenders.empty());
   EXPECT_EQ(FitArgs(config->profiles[0]), "");
@@ -121,7 +122,7 @@ TEST(ExtendersTest, WhatIsWrongIsNamed) {
       {absl::StrCat("[{", url, R"(,"preemptVerb":"p"}])"), "extenders[0].preemptVerb: Fairlead"},
   };
   for (const Case& each : cases) {
-    const auto config = Read(each.extenders);
+    const auto config = ReadExtenders(each.extenders);
     EXPECT_FALSE(config.ok()) << each.extenders;
     EXPECT_THAT(std::string(config.status().message()), HasSubstr(each.message)) << each.extenders;
     EXPECT_THAT(std::string(config.status().message()), Not(HasSubstr("secret")));

@@ -111,7 +111,7 @@ PluginFactory FactoryOf() {
   };
 }
 
-class FrameworkTest : public testing::Test {
+class FrameworkTest : public ::testing::Test {
  protected:
   FrameworkTest() : state_(Options()) {
     Add("Object", FactoryOf<ToyFilter<Depends::kNodeObject>>());

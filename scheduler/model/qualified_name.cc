@@ -9,7 +9,7 @@
 namespace fairlead::model {
 namespace {
 
-constexpr size_t kLongestName = 63;
+constexpr size_t kLongestNamePart = 63;
 constexpr size_t kLongestDomain = 253;
 
 // Begins and ends with a letter or a digit, and has no other characters than these and `inner`.
@@ -45,7 +45,7 @@ bool IsQualifiedName(absl::string_view name) {
     if (!IsSubdomain(name.substr(0, slash))) return false;
     name.remove_prefix(slash + 1);
   }
-  return name.size() <= kLongestName && IsName(name, "-_.");
+  return name.size() <= kLongestNamePart && IsName(name, "-_.");
 }
 
 bool IsExtendedResourceName(absl::string_view name) {

@@ -13,7 +13,7 @@
 namespace fairlead::model {
 namespace {
 
-constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMostUnits = std::numeric_limits<int64_t>::max();
 
 // A decimal number as digits * 10^-fraction_digits. Digits past 36 would overflow: they are cut
 // (with a sticky bit for rounding) or, before the point, make the value saturate.
@@ -92,9 +92,9 @@ int64_t Scale(const Decimal& value, int exponent10, absl::uint128 multiplier, Ro
   if (!saturated) {
     const bool up = rounding == Rounding::kAwayFromZero ? (last != 0 || sticky) : last >= 5;
     if (up) n += 1;
-    if (n > static_cast<absl::uint128>(static_cast<uint64_t>(kMax))) saturated = true;
+    if (n > static_cast<absl::uint128>(static_cast<uint64_t>(kMostUnits))) saturated = true;
   }
-  const int64_t magnitude = saturated ? kMax : static_cast<int64_t>(absl::Uint128Low64(n));
+  const int64_t magnitude = saturated ? kMostUnits : static_cast<int64_t>(absl::Uint128Low64(n));
   return value.negative ? -magnitude : magnitude;
 }
 

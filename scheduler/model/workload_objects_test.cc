@@ -7,7 +7,7 @@
 namespace fairlead::model {
 namespace {
 
-struct Case {
+struct GroupCase {
   const char* title;
   int32_t backoff;
   const char* pool_label;  // "" for none
@@ -20,7 +20,7 @@ SchedulingCondition Entry(const char* pool, const char* id, const char* reason) 
 }
 
 TEST(FailedAttemptTest, TheNewestEntryDecidesAndOnlyForItsOwnPool) {
-  const Case cases[] = {
+  const GroupCase cases[] = {
       {"nothing is stated", kTryOnce, "", {}, ""},
       {"tried for ever", kTryForEver, "", {Entry("default", "1", "R")}, ""},
       {"no label: the default pool", kTryOnce, "", {Entry("default", "1", "R")}, "R"},
@@ -40,7 +40,7 @@ TEST(FailedAttemptTest, TheNewestEntryDecidesAndOnlyForItsOwnPool) {
       {"no number is the oldest", kTryOnce, "a", {Entry("b", "x", "S"), Entry("a", "0", "R")}, "R"},
       {"of equal ones the first", kTryOnce, "a", {Entry("a", "", "R"), Entry("b", "", "S")}, "R"},
   };
-  for (const Case& c : cases) {
+  for (const GroupCase& c : cases) {
     PodGroup group = testing::MakeGroup("ns", "g", "q", 1);
     group.scheduling_backoff = c.backoff;
     group.scheduling_conditions = c.conditions;

@@ -2,6 +2,7 @@
 // Thread-safety: pure functions.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
@@ -46,5 +47,10 @@ inline bool InTheWay(const state::PodRecord& pod, framework::Capacity capacity) 
 }
 
 using framework::IsPlace;
+
+// Is it among these keys? No list: every key is.
+inline bool Has(const framework::TopologyKeys* keys, const framework::TopologyKey& key) {
+  return keys == nullptr || std::find(keys->begin(), keys->end(), &key) != keys->end();
+}
 
 }  // namespace fairlead::plugins

@@ -22,10 +22,6 @@ using framework::TopologyKey;
 using framework::TopologyKeys;
 using model::Selection;
 
-bool Has(const TopologyKeys* keys, const TopologyKey& key) {
-  return keys == nullptr || std::find(keys->begin(), keys->end(), &key) != keys->end();
-}
-
 void AddKey(const DomainCounter& counter, TopologyKeys& keys) {
   if (!Has(&keys, counter.key())) keys.push_back(&counter.key());
 }

@@ -289,7 +289,7 @@ TEST_F(InterPodAffinityTest, PlainPodsDoNotAsk) {
 // object.
 TEST_F(InterPodAffinityTest, AgreesWithTheDefinition) {
   const unsigned seed = std::random_device()();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::mt19937 engine(seed);
   const auto below = [&](unsigned n) { return static_cast<unsigned>(engine()) % n; };
   const char* apps[] = {"web", "db", "cache"};

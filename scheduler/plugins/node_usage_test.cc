@@ -149,7 +149,7 @@ TEST_F(PluginTest, OnlyAmountsThatAFilterLooksAtAreBounds) {
 // The arithmetic without allocation agrees with the rows' own.
 TEST_F(PluginTest, FreeAmountsAgreeWithTheState) {
   const unsigned seed = std::random_device()();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
   for (int round = 0; round < 500; ++round) {
     state::NodeInfo node;

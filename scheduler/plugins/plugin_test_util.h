@@ -19,7 +19,7 @@ using framework::Code;
 using model::testing::MakeNode;
 using model::testing::PodBuilder;
 
-class PluginTest : public testing::Test {
+class PluginTest : public ::testing::Test {
  protected:
   PluginTest() : state_(Options()) { EXPECT_TRUE(RegisterAll(registry_).ok()); }
   static state::StateOptions Options() {

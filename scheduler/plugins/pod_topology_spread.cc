@@ -23,10 +23,6 @@ bool IsHostName(const SpreadTally& tally) {
   return tally.constraint().topology_key == model::kHostnameLabel;
 }
 
-bool Has(const TopologyKeys* keys, const framework::TopologyKey& key) {
-  return keys == nullptr || std::find(keys->begin(), keys->end(), &key) != keys->end();
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<framework::Plugin>> PodTopologySpread::Make(

@@ -301,7 +301,7 @@ TEST_F(PodTopologySpreadTest, BadArgsMakeNoPlugin) {
 // Against the definition, written out: put the pod there and look at all zones.
 TEST_F(PodTopologySpreadTest, AgreesWithTheDefinition) {
   const unsigned seed = std::random_device()();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::mt19937 engine(seed);
   const auto below = [&](unsigned n) {
     return static_cast<int>(static_cast<unsigned>(engine()) % n);

@@ -16,8 +16,8 @@ using ::testing::HasSubstr;
 constexpr Capacity kCapacities[] = {Capacity::kNow, Capacity::kFuture, Capacity::kEmpty};
 constexpr const char* kPlugins[] = {"VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding",
                                     "VolumeZone"};
-constexpr char kNoAffinity[] = "X node(s) didn't match PersistentVolume's node affinity";
-constexpr char kNoVolume[] = "X node(s) didn't find available persistent volumes to bind";
+constexpr char kNoVolumeAffinity[] = "X node(s) didn't match PersistentVolume's node affinity";
+constexpr char kNoVolumeToBind[] = "X node(s) didn't find available persistent volumes to bind";
 
 // ---- faults
 
@@ -136,7 +136,7 @@ TEST_F(VolumeTest, ClassesThatNoPluginOfVolumesRefusesSkipAllOfThem) {
       {{"shared"}, {"VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding"}, false},
   };
   for (const Case& c : cases) {
-    SCOPED_TRACE(testing::PrintToString(c.claims));
+    SCOPED_TRACE(::testing::PrintToString(c.claims));
     WaitingWith(c.claims);
     std::vector<std::string> plugins;
     framework::Profile profile{"test"};
@@ -189,7 +189,7 @@ TEST_F(VolumeTest, BoundVolumesByNodeAffinity) {
     PutBound("other", AtLabel(Volume("pv-other", "fast"), "rack", {"r1"}));
     WaitingWith({"data", "other"});
     for (const Capacity capacity : kCapacities) {
-      EXPECT_EQ(Why(*binding, "n", capacity), c.fits ? "" : kNoAffinity);
+      EXPECT_EQ(Why(*binding, "n", capacity), c.fits ? "" : kNoVolumeAffinity);
     }
   }
 }
@@ -211,25 +211,26 @@ TEST_F(VolumeTest, UnboundClaimsFindAVolumeOrAProvisioner) {
   model::PersistentVolumeClaim selected = Claim("selected", "made");
   selected.selected_node = "b";
   Put(selected);
-  const std::string both = absl::StrCat(kNoAffinity, ", ", absl::string_view(kNoVolume).substr(2));
+  const std::string both =
+      absl::StrCat(kNoVolumeAffinity, ", ", absl::string_view(kNoVolumeToBind).substr(2));
   struct Case {
     std::vector<std::string> claims;
     std::string on_a, on_b;
   };
   const Case cases[] = {
-      {{"one"}, "", kNoVolume},
-      {{"large"}, kNoVolume, kNoVolume},
-      {{"one", "two"}, kNoVolume, kNoVolume},  // there is one volume
+      {{"one"}, "", kNoVolumeToBind},
+      {{"large"}, kNoVolumeToBind, kNoVolumeToBind},
+      {{"one", "two"}, kNoVolumeToBind, kNoVolumeToBind},  // there is one volume
       {{"new"}, "", ""},
-      {{"new", "one"}, "", kNoVolume},
-      {{"selected"}, kNoVolume, ""},
-      {{"at-b"}, kNoAffinity, ""},
-      {{"at-b", "one"}, kNoAffinity, kNoVolume},
-      {{"at-b", "large"}, both, kNoVolume},
+      {{"new", "one"}, "", kNoVolumeToBind},
+      {{"selected"}, kNoVolumeToBind, ""},
+      {{"at-b"}, kNoVolumeAffinity, ""},
+      {{"at-b", "one"}, kNoVolumeAffinity, kNoVolumeToBind},
+      {{"at-b", "large"}, both, kNoVolumeToBind},
       {{"at-b", "selected"}, both, ""},
   };
   for (const Case& c : cases) {
-    SCOPED_TRACE(testing::PrintToString(c.claims));
+    SCOPED_TRACE(::testing::PrintToString(c.claims));
     WaitingWith(c.claims);
     for (const Capacity capacity : kCapacities) {
       EXPECT_EQ(Why(*binding, "a", capacity), c.on_a);
@@ -239,7 +240,7 @@ TEST_F(VolumeTest, UnboundClaimsFindAVolumeOrAProvisioner) {
   made.allowed_topologies = {{{{model::kHostnameLabel, model::SelectorOperator::kIn, {"b"}}}, {}}};
   Put(made);
   WaitingWith({"new"});
-  EXPECT_EQ(Why(*binding, "a"), kNoVolume);
+  EXPECT_EQ(Why(*binding, "a"), kNoVolumeToBind);
   EXPECT_EQ(Why(*binding, "b"), "");
 }
 
@@ -293,10 +294,10 @@ TEST_F(VolumeTest, AClaimThatIsDecidedForTheNodeAsksForNothing) {
     txn.Allocate(state_.FindPod("ns", "first"), state_.FindNode("a"));
     EXPECT_EQ(Why(*binding, "a"), "") << "its volume is taken, but by this claim";
     WaitingWith({"own"});
-    EXPECT_EQ(Why(*binding, "a"), kNoVolume) << "taken by another claim";
+    EXPECT_EQ(Why(*binding, "a"), kNoVolumeToBind) << "taken by another claim";
     EXPECT_EQ(Why(*binding, "b"), "");
     WaitingWith({"own", "shared"});
-    EXPECT_EQ(Why(*binding, "a"), kNoVolume);
+    EXPECT_EQ(Why(*binding, "a"), kNoVolumeToBind);
   }
   WaitingWith({"own"});
   EXPECT_EQ(Why(*binding, "a"), "") << "rolled back";

@@ -173,7 +173,7 @@ TEST_F(VolumeLimitsTest, ByCapacity) {
 // Upstream's sum, made of sets of unique names.
 TEST_F(VolumeLimitsTest, AgreesWithUpstreamsSum) {
   const unsigned seed = std::random_device()();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
   const auto below = [&](unsigned n) { return static_cast<int>(random() % n); };
   constexpr int kClaims = 12;

@@ -262,9 +262,9 @@ class Reader final : public StateSubscriber {
   std::vector<StateChange> log_;
 };
 
-class World {
+class ChangeWorld {
  public:
-  explicit World(uint64_t seed) : random_(seed), reader_(state_) {
+  explicit ChangeWorld(uint64_t seed) : random_(seed), reader_(state_) {
     state_.UpsertDeviceObject(model::testing::MakeDeviceClass("gpu.nvidia.com"));
     for (int i = 0; i < 3; ++i) UpsertNode(i);
   }
@@ -450,7 +450,7 @@ TEST(ChangeLogProperty, WhatIsDerivedFromItEqualsTheTables) {
   std::map<Kind, int> told;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
-    World world(seed);
+    ChangeWorld world(seed);
     for (int step = 0; step < 80; ++step) {
       SCOPED_TRACE(absl::StrCat("step ", step));
       world.Step();
@@ -503,7 +503,7 @@ TEST(ChangeLogProperty, UndoTellsTheEntriesBackwards) {
   size_t entries = 0;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
-    World world(seed);
+    ChangeWorld world(seed);
     for (int step = 0; step < 40; ++step) world.Step();
     const auto tail = [&](size_t from) {
       const std::vector<StateChange>& log = world.reader().log();

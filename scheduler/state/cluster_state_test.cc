@@ -38,7 +38,7 @@ class AllocationTracker final : public StateSubscriber {
   const ClusterState& state_;
 };
 
-class ClusterStateTest : public testing::Test {
+class ClusterStateTest : public ::testing::Test {
  protected:
   ClusterStateTest() : state_(Options()), books_(state_) { state_.Subscribe(&books_); }
   static StateOptions Options() {

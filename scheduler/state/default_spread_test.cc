@@ -84,7 +84,7 @@ std::string Text(const model::LabelSelector& selector) {
   return text;
 }
 
-class DefaultSpreadTest : public testing::Test {
+class DefaultSpreadTest : public ::testing::Test {
  protected:
   ~DefaultSpreadTest() override { EXPECT_EQ(state_.CheckConsistency(), ""); }
   const model::PodSpec& SpecOf(const std::string& pod) {
@@ -390,7 +390,7 @@ class Definition {
 
 TEST_F(DefaultSpreadTest, AgreesWithTheDefinition) {
   const unsigned seed = std::random_device()();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
   const auto below = [&](unsigned n) { return static_cast<unsigned>(random() % n); };
   const auto some_labels = [&] {

@@ -25,7 +25,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::OurPods;
 
-constexpr char kClass[] = "gpu.nvidia.com";
+constexpr char kConstrainedClass[] = "gpu.nvidia.com";
 
 // Devices 0..3 with the numa nodes 0, 1, 0, 1; the network cards of class "nic" are on n1 alone.
 model::ResourceSlice MakeNumaSlice(absl::string_view node) {
@@ -37,7 +37,7 @@ model::ResourceSlice MakeNumaSlice(absl::string_view node) {
 }
 
 model::ResourceClaim AllClaim(absl::string_view name) {
-  return AllOf(MakeClaim(name, 1, kClass, "q"));
+  return AllOf(MakeClaim(name, 1, kConstrainedClass, "q"));
 }
 
 model::ResourceClaim SameNuma(model::ResourceClaim claim) {
@@ -50,7 +50,7 @@ model::ResourceClaim GpusOrNic(absl::string_view name) {
   model::ResourceClaim claim = MakeClaim(name, 1, "", "q");
   model::DeviceRequest gpus;
   gpus.name = "gpus";
-  gpus.device_class = kClass;
+  gpus.device_class = kConstrainedClass;
   gpus.count = 2;
   model::DeviceRequest nic;
   nic.name = "nic";
@@ -68,7 +68,8 @@ class DeviceConstraintsTest : public ::testing::Test {
       state_.UpsertDeviceObject(MakeNumaSlice(name));
     }
     state_.UpsertDeviceObject(MakeSlice("n1", 1, "nic.io"));
-    state_.UpsertDeviceObject(MakeDeviceClass(kClass, {"device.driver == \"gpu.nvidia.com\""}));
+    state_.UpsertDeviceObject(
+        MakeDeviceClass(kConstrainedClass, {"device.driver == \"gpu.nvidia.com\""}));
     state_.UpsertDeviceObject(MakeDeviceClass("nic", {"device.driver == \"nic.io\""}));
   }
   ~DeviceConstraintsTest() override { EXPECT_EQ(state_.CheckConsistency(), ""); }
@@ -115,7 +116,7 @@ class DeviceConstraintsTest : public ::testing::Test {
 
 TEST_F(DeviceConstraintsTest, AllNeedsEveryDeviceOfTheNode) {
   state_.UpsertDeviceObject(AllClaim("a"));
-  state_.UpsertDeviceObject(MakeClaim("one", 1, kClass, "q"));
+  state_.UpsertDeviceObject(MakeClaim("one", 1, kConstrainedClass, "q"));
   const PodId all = Add("all", {"a"});
   const PodId one = Add("one", {"one"});
   EXPECT_TRUE(Suits(all, "n0"));
@@ -127,7 +128,7 @@ TEST_F(DeviceConstraintsTest, AllNeedsEveryDeviceOfTheNode) {
     Transaction txn(state_);
     txn.Allocate(all, state_.FindNode("n1"));
     EXPECT_EQ(Held("ns/a").size(), 4);
-    state_.UpsertDeviceObject(MakeClaim("late", 1, kClass, "q"));
+    state_.UpsertDeviceObject(MakeClaim("late", 1, kConstrainedClass, "q"));
     EXPECT_FALSE(Suits(Add("late", {"late"}), "n1"));
     state_.RemovePod("ns", "late", "");
     state_.RemoveResourceClaim("ns", "late");
@@ -143,8 +144,8 @@ TEST_F(DeviceConstraintsTest, NodesArePromisedToAsManyClaimsAsTheyCouldHave) {
   };
   const Case cases[] = {
       {"all", AllClaim("c"), 1},
-      {"a pair of one value", SameNuma(MakeClaim("c", 2, kClass, "q")), 2},
-      {"one value for three", SameNuma(MakeClaim("c", 3, kClass, "q")), 0},
+      {"a pair of one value", SameNuma(MakeClaim("c", 2, kConstrainedClass, "q")), 2},
+      {"one value for three", SameNuma(MakeClaim("c", 3, kConstrainedClass, "q")), 0},
       {"two GPUs or a card", GpusOrNic("c"), 3},
   };
   for (const Case& c : cases) {
@@ -216,7 +217,7 @@ TEST_F(DeviceConstraintsTest, AllCountsAsOneGpuUntilItsPodIsSeenOnItsNode) {
 }
 
 TEST_F(DeviceConstraintsTest, DevicesOfOneValueAreTaken) {
-  state_.UpsertDeviceObject(SameNuma(MakeClaim("c", 2, kClass, "q")));
+  state_.UpsertDeviceObject(SameNuma(MakeClaim("c", 2, kConstrainedClass, "q")));
   const PodId pod = Add("p", {"c"});
   EXPECT_EQ(Charge(pod), 2000);
   Place(pod, "n0");
@@ -224,18 +225,19 @@ TEST_F(DeviceConstraintsTest, DevicesOfOneValueAreTaken) {
 }
 
 TEST_F(DeviceConstraintsTest, WhatNoChoiceOfDevicesCanGiveIsToldBeforehand) {
-  state_.UpsertDeviceObject(SameNuma(MakeClaim("three", 3, kClass, "q")));
+  state_.UpsertDeviceObject(SameNuma(MakeClaim("three", 3, kConstrainedClass, "q")));
   const PodId three = Add("three", {"three"});
   EXPECT_FALSE(Counts(three, "n0")) << "not even if it were empty";
   // Two devices are free, but not of one value.
-  state_.UpsertDeviceObject(Allocated(MakeClaim("held", 2, kClass, "q"), "n0", {"0", "1"}));
-  state_.UpsertDeviceObject(SameNuma(MakeClaim("two", 2, kClass, "q")));
+  state_.UpsertDeviceObject(
+      Allocated(MakeClaim("held", 2, kConstrainedClass, "q"), "n0", {"0", "1"}));
+  state_.UpsertDeviceObject(SameNuma(MakeClaim("two", 2, kConstrainedClass, "q")));
   const PodId two = Add("two", {"two"});
   EXPECT_TRUE(Counts(two, "n0"));
   EXPECT_EQ(Choice(two, "n0"), ChoiceOutcome::kNone);
   EXPECT_TRUE(Suits(two, "n1"));
   // An attribute that no device has.
-  model::ResourceClaim claim = MakeClaim("rack", 1, kClass, "q");
+  model::ResourceClaim claim = MakeClaim("rack", 1, kConstrainedClass, "q");
   claim.constraints.push_back({{}, "gpu.nvidia.com/rack"});
   state_.UpsertDeviceObject(claim);
   EXPECT_FALSE(Suits(Add("rack", {"rack"}), "n1"));
@@ -243,11 +245,11 @@ TEST_F(DeviceConstraintsTest, WhatNoChoiceOfDevicesCanGiveIsToldBeforehand) {
 
 TEST_F(DeviceConstraintsTest, ClaimsOfOnePodAreChosenTogether) {
   // The first claim has its pick; the second can only do with device 0.
-  state_.UpsertDeviceObject(MakeClaim("any", 1, kClass, "q"));
+  state_.UpsertDeviceObject(MakeClaim("any", 1, kConstrainedClass, "q"));
   model::ResourceSlice slice = MakeNumaSlice("n0");
   slice.devices[0].attributes["best"].value = true;
   state_.UpsertDeviceObject(slice);
-  model::ResourceClaim best = MakeClaim("best", 1, kClass, "q");
+  model::ResourceClaim best = MakeClaim("best", 1, kConstrainedClass, "q");
   best.requests[0].selectors = {"device.attributes[\"gpu.nvidia.com\"].best == true"};
   state_.UpsertDeviceObject(best);
   const PodId pod = Add("p", {"any", "best"});
@@ -258,8 +260,10 @@ TEST_F(DeviceConstraintsTest, ClaimsOfOnePodAreChosenTogether) {
 }
 
 TEST_F(DeviceConstraintsTest, TheFirstAvailableIsTakenNodeByNode) {
-  state_.UpsertDeviceObject(Allocated(MakeClaim("held", 3, kClass, "q"), "n1", {"0", "1", "2"}));
-  state_.UpsertDeviceObject(Allocated(MakeClaim("here", 3, kClass, "q"), "n0", {"0", "1", "2"}));
+  state_.UpsertDeviceObject(
+      Allocated(MakeClaim("held", 3, kConstrainedClass, "q"), "n1", {"0", "1", "2"}));
+  state_.UpsertDeviceObject(
+      Allocated(MakeClaim("here", 3, kConstrainedClass, "q"), "n0", {"0", "1", "2"}));
   state_.UpsertDeviceObject(GpusOrNic("c"));
   const PodId pod = Add("p", {"c"});
   EXPECT_EQ(Charge(pod), 2000) << "it could become two";
@@ -280,7 +284,8 @@ TEST_F(DeviceConstraintsTest, TheFirstAvailableIsTakenNodeByNode) {
 }
 
 TEST_F(DeviceConstraintsTest, TheAllocationNamesRequestsAndConfiguration) {
-  model::DeviceClass gpus = MakeDeviceClass(kClass, {"device.driver == \"gpu.nvidia.com\""});
+  model::DeviceClass gpus =
+      MakeDeviceClass(kConstrainedClass, {"device.driver == \"gpu.nvidia.com\""});
   gpus.config = {{{}, "{\"class\":1}"}};
   state_.UpsertDeviceObject(gpus);
   model::ResourceClaim claim = GpusOrNic("c");
@@ -298,9 +303,10 @@ TEST_F(DeviceConstraintsTest, TheAllocationNamesRequestsAndConfiguration) {
   Place(pod, "n1");
   const model::ClaimAllocation allocation = state_.devices().AllocationOf("ns/c");
   EXPECT_EQ(allocation.node, "n1");
-  EXPECT_THAT(allocation.devices, ElementsAre(model::AllocatedDevice{"r/gpus", kClass, "n1", "0"},
-                                              model::AllocatedDevice{"r/gpus", kClass, "n1", "2"},
-                                              model::AllocatedDevice{"rest", "nic.io", "n1", "0"}));
+  EXPECT_THAT(allocation.devices,
+              ElementsAre(model::AllocatedDevice{"r/gpus", kConstrainedClass, "n1", "0"},
+                          model::AllocatedDevice{"r/gpus", kConstrainedClass, "n1", "2"},
+                          model::AllocatedDevice{"rest", "nic.io", "n1", "0"}));
   using Config = model::ClaimAllocation::Config;
   EXPECT_THAT(allocation.config, ElementsAre(Config{true, {{"r/gpus"}, "{\"class\":1}"}},
                                              Config{false, {{"r/gpus"}, "{\"gpus\":1}"}},
@@ -319,7 +325,7 @@ TEST_F(DeviceConstraintsTest, WhatAClaimLostOrLacksByNowIsSeenBeforeItIsWritten)
   EXPECT_THAT(state_.devices().AllocationOf("ns/a").devices, IsEmpty());
   state_.UpsertDeviceObject(MakeNumaSlice("n0"));
   EXPECT_TRUE(state_.devices().IsWhole("ns/a"));
-  state_.UpsertDeviceObject(Allocated(MakeClaim("thief", 1, kClass, "q"), "n0", {"2"}));
+  state_.UpsertDeviceObject(Allocated(MakeClaim("thief", 1, kConstrainedClass, "q"), "n0", {"2"}));
   EXPECT_FALSE(state_.devices().IsWhole("ns/a"));
   EXPECT_FALSE(state_.devices().IsWhole("ns/absent"));
 }
@@ -345,7 +351,7 @@ TEST_F(DeviceConstraintsTest,
 TEST_F(DeviceConstraintsTest, ClaimsOfOneShapeMakeOneClassOfPods) {
   // Names of requests do not matter for where a pod can go, what they ask for does.
   for (const char* name : {"a", "b", "c"}) {
-    model::ResourceClaim claim = SameNuma(MakeClaim(name, 2, kClass));
+    model::ResourceClaim claim = SameNuma(MakeClaim(name, 2, kConstrainedClass));
     claim.requests[0].name = name;
     if (absl::string_view(name) == "c") claim.requests[0].all = true;
     state_.UpsertDeviceObject(claim);
@@ -371,13 +377,13 @@ TEST_F(DeviceConstraintsTest, EachSubRequestNeedsItsClass) {
 }
 
 model::ResourceClaim RandomClaim(Random& random, const std::string& name) {
-  model::ResourceClaim claim = MakeClaim(name, random.Between(1, 2), kClass, "q");
+  model::ResourceClaim claim = MakeClaim(name, random.Between(1, 2), kConstrainedClass, "q");
   if (random.OneIn(6)) claim = AllClaim(name);
   if (random.OneIn(4)) claim = GpusOrNic(name);
   if (random.OneIn(3)) {
     model::DeviceRequest second;
     second.name = "second";
-    second.device_class = kClass;
+    second.device_class = kConstrainedClass;
     second.selectors = {"device.attributes[\"gpu.nvidia.com\"].numa == 1"};
     claim.requests.push_back(second);
   }

@@ -181,7 +181,7 @@ TEST(DisruptionBudgetsTest, APodThatIsNotReadyGoesIfItsOneBudgetSaysSo) {
   };
   for (const Case& c : {Case{false, 0, 0, true}, Case{false, 1, 2, true}, Case{false, 2, 2, false},
                         Case{true, 0, 2, false}}) {
-    SCOPED_TRACE(testing::Message() << c.always_allow << " " << c.healthy << "/" << c.desired);
+    SCOPED_TRACE(::testing::Message() << c.always_allow << " " << c.healthy << "/" << c.desired);
     ClusterState state({.scheduler_names = {"fairlead"}});
     model::PodDisruptionBudget budget = MakeBudget("b", "", 0);
     budget.always_allow = c.always_allow;

@@ -500,10 +500,10 @@ TEST_F(GpuTest, MigSlicesAndOtherVendorsCountAsGpusOfTheCluster) {
   state_.RemoveNode("m", "");
 }
 
-class NodeEntries final : public StateSubscriber {
+class DeviceEntries final : public StateSubscriber {
  public:
-  explicit NodeEntries(ClusterState& state) : state_(state) { state_.Subscribe(this); }
-  ~NodeEntries() override { state_.Unsubscribe(this); }
+  explicit DeviceEntries(ClusterState& state) : state_(state) { state_.Subscribe(this); }
+  ~DeviceEntries() override { state_.Unsubscribe(this); }
   void OnChange(const StateChange&) override { ++told; }
   [[nodiscard]] ChangeKinds Kinds() const override { return {StateChange::Kind::kNodeUsage}; }
   int told = 0;
@@ -517,7 +517,7 @@ TEST_F(GpuTest, ChangesOfGroupsTouchTheNode) {
   Runs("a", 300, "g");
   const PodId b = Waits(PodBuilder("ns", "b").GpuFraction(300));
   const uint64_t before = N().version;
-  NodeEntries entries(state_);
+  DeviceEntries entries(state_);
   Runs("a", 300, "h");
   EXPECT_GT(N().version, before);
   Transaction txn(state_);

@@ -8,7 +8,7 @@ namespace {
 using model::SelectorOperator;
 using model::testing::PodBuilder;
 
-class NamespacesTest : public testing::Test {
+class NamespacesTest : public ::testing::Test {
  protected:
   ~NamespacesTest() override { EXPECT_EQ(state_.CheckConsistency(), ""); }
   static model::Namespace Named(const std::string& name, const std::string& team) {

@@ -207,9 +207,9 @@ TEST_F(PodVolumesTest, PodsOfOneClaimAreDecidedTogether) {
 
 // ---- at random
 
-class World {
+class VolumeWorld {
  public:
-  explicit World(uint64_t seed) : random_(seed) {
+  explicit VolumeWorld(uint64_t seed) : random_(seed) {
     for (const char* name : {"n0", "n1", "n2"}) {
       model::Node node = MakeNode(name, 8);
       node.meta.labels.Set("zone", OneIn(2) ? "a" : "b");
@@ -341,7 +341,7 @@ class World {
 TEST(PodVolumesProperty, EveryRowIsRightAndEveryChangeIsUndone) {
   for (uint64_t seed = 1; seed <= 150; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
-    World world(seed);
+    VolumeWorld world(seed);
     for (int step = 0; step < 120; ++step) {
       world.Event();
       ASSERT_EQ(world.state().CheckConsistency(), "") << "step " << step;

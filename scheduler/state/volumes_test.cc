@@ -17,7 +17,7 @@ using model::testing::MakeVolumeClaim;
 using model::testing::OfClaim;
 using model::testing::Where;
 
-class VolumesTest : public testing::Test {
+class VolumesTest : public ::testing::Test {
  protected:
   VolumesTest() {
     node_ = MakeNode("n1", 0);

@@ -263,7 +263,7 @@ void CheckLeftOut(const Verdict& v, const dom::element& json) {
 
 TEST(JsonPropertyTest, ParsesBoundedAndLeavesOutInOrder) {
   const unsigned seed = std::random_device()();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  SCOPED_TRACE(::testing::Message() << "seed " << seed);
   Generator generator(seed);
   dom::parser parser;
   int truncated = 0;

@@ -39,7 +39,7 @@ absl::string_view ReasonOf(const FailedPredicate& p) {
 }
 
 // One node may lack several resources; upstream counts each.
-void Count(const FailedPredicate& p, Histogram& reasons) {
+void CountNodes(const FailedPredicate& p, Histogram& reasons) {
   const absl::string_view reason = ReasonOf(p);
   if (p.plugin != "NodeResourcesFit") {
     reasons[std::string(reason)] += p.nodes;
@@ -75,7 +75,7 @@ std::string NodesAvailable(const Verdict& v) {
   Histogram reasons;
   for (const FailedPredicate& p : v.failed_predicates) {
     refused += p.nodes;
-    Count(p, reasons);
+    CountNodes(p, reasons);
   }
   const int64_t nodes = std::max(refused, v.nodes_asked.value_or(0));
   reasons[v.min_member > 1 ? "node(s) had room for a part of the gang only"

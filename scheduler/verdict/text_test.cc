@@ -107,7 +107,7 @@ TEST(MessageTest, CutAtACodePoint) {
 
 TEST(MessageTest, AlwaysValidAndBounded) {
   const unsigned seed = std::random_device()();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::mt19937 engine(seed);
   const auto random = [&] { return static_cast<unsigned>(engine()); };
   const auto bytes = [&](size_t max) {

@@ -24,7 +24,7 @@ void TakeAway(const Json& former, const Json& wanted, Json& live) {
 }
 
 // The fields that an apply may own: what identifies the object is not among them.
-Json Fields(const Json& wanted) {
+Json OwnableFields(const Json& wanted) {
   Json fields = wanted;
   for (const char* field : {"name", "namespace", "uid", "resourceVersion"}) {
     Erase(fields, {"metadata"}, field);
@@ -43,7 +43,7 @@ ApiResult Applier::Apply(const ResourceRow& row, const std::string& ns, const st
     result.error = BadRequestError("invalid object type: apiVersion and kind must match the URL");
     return result;
   }
-  const Json fields = Fields(wanted);
+  const Json fields = OwnableFields(wanted);
   const ObjectPtr live = writer_->store().Find(row.type, ObjectKey(row, ns, name));
   if (live == nullptr) {
     Json object = wanted;

@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr char kPods[] = "/api/v1/namespaces/default/pods";
+constexpr char kPodsPath[] = "/api/v1/namespaces/default/pods";
 constexpr char kMaps[] = "/api/v1/namespaces/default/configmaps";
 constexpr char kNodes[] = "/api/v1/nodes";
 constexpr char kQueues[] = "/apis/scheduling.run.ai/v2/queues";
@@ -66,7 +66,7 @@ TEST_F(ApiObjectsTest, TheServerOwnsTheIdentityOfANewObject) {
   pod["metadata"]["uid"] = "mine";
   pod["metadata"]["deletionTimestamp"] = "2020-01-01T00:00:00Z";
   pod["status"] = {{"phase", "Running"}};
-  const auto answer = world_.Call("POST", kPods, pod);
+  const auto answer = world_.Call("POST", kPodsPath, pod);
   ASSERT_EQ(answer.status, 201) << answer.response.body;
   EXPECT_EQ(answer.body, world_.Get(ResourceType::kPods, "a"));
   const Json& meta = answer.body["metadata"];
@@ -160,7 +160,7 @@ TEST_F(ApiObjectsTest, PodsGetTheirPriorityAndTheirGatedCondition) {
             "SchedulingGated");
   pod = Object("v1", "Pod", "b", PodJson("b"));
   pod["spec"]["priorityClassName"] = "none";
-  const auto refused = world_.Call("POST", kPods, pod);
+  const auto refused = world_.Call("POST", kPodsPath, pod);
   EXPECT_EQ(refused.status, 403);
   EXPECT_EQ(refused.message(),
             "pods \"b\" is forbidden: no PriorityClass with name none was found");
@@ -243,7 +243,7 @@ TEST_F(ApiObjectsTest, AStatusWriteChangesTheStatusAlone) {
 
 TEST_F(ApiObjectsTest, AStatusOfAPodCarriesAnnotationsAndRefusesAnotherUid) {
   world_.Create(ResourceType::kPods, PodJson("a"));
-  const std::string path = absl::StrCat(kPods, "/a/status");
+  const std::string path = absl::StrCat(kPodsPath, "/a/status");
   Json patch = {
       {"metadata", {{"annotations", {{"fairlead.dev/verdict", "{}"}}}}},
       {"spec", {{"nodeName", "stolen"}}},
@@ -394,7 +394,7 @@ TEST_F(ApiObjectsTest, APodOnANodeGoesWhenTheKubeletSaysSo) {
   Json pod = PodJson("a");
   pod["spec"]["nodeName"] = "n";
   world_.Create(ResourceType::kPods, pod);
-  const std::string path = absl::StrCat(kPods, "/a");
+  const std::string path = absl::StrCat(kPodsPath, "/a");
   const auto answer = world_.Call("DELETE", path);
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(TextAt(answer.body, {"kind"}), "Pod");
@@ -413,8 +413,8 @@ TEST_F(ApiObjectsTest, APodWithoutANodeOrThatHasEndedGoesAtOnce) {
   ended["spec"]["nodeName"] = "n";
   ended["status"] = {{"phase", "Succeeded"}};
   world_.Create(ResourceType::kPods, ended);
-  world_.Call("DELETE", absl::StrCat(kPods, "/a"));
-  world_.Call("DELETE", absl::StrCat(kPods, "/b"));
+  world_.Call("DELETE", absl::StrCat(kPodsPath, "/a"));
+  world_.Call("DELETE", absl::StrCat(kPodsPath, "/b"));
   EXPECT_EQ(world_.server.Count(ResourceType::kPods), 0u);
 }
 
@@ -538,7 +538,7 @@ TEST_F(ApiObjectsTest, ListsAreSelectedByNamespaceAndField) {
     return out;
   };
   EXPECT_THAT(names("/api/v1/pods"), ElementsAre("b", "a")) << "in the order of etcd's keys";
-  EXPECT_THAT(names(kPods), ElementsAre("a"));
+  EXPECT_THAT(names(kPodsPath), ElementsAre("a"));
   EXPECT_THAT(names("/api/v1/pods?fieldSelector=metadata.namespace%3Ddefault-2"), ElementsAre("b"));
   world_.Merge(ResourceType::kPods, "a", {{"status", {{"phase", "Failed"}}}});
   EXPECT_THAT(names("/api/v1/pods?fieldSelector=status.phase!%3DFailed"), ElementsAre("b"));
@@ -572,7 +572,7 @@ TEST_F(ApiObjectsTest, ListenersSeeEveryChangeOnce) {
   world_.Create(ResourceType::kPods, PodJson("a"));
   world_.Merge(ResourceType::kPods, "a", {{"status", {{"phase", "Running"}}}});
   world_.Merge(ResourceType::kPods, "a", Json::object());
-  world_.Call("DELETE", absl::StrCat(kPods, "/a"));
+  world_.Call("DELETE", absl::StrCat(kPodsPath, "/a"));
   EXPECT_THAT(seen, ElementsAre("test -x 2", "test xx 3", "client x- 4"));
 }
 
@@ -605,18 +605,19 @@ TEST_F(ApiObjectsTest, UidsAreNeverGivenTwice) {
 TEST_F(ApiObjectsTest, WhatIsNotImplementedIsRemembered) {
   EXPECT_THAT(world_.server.unimplemented(), IsEmpty());
   EXPECT_EQ(world_.Call("GET", "/apis/apps/v1/deployments").status, 501);
-  EXPECT_EQ(world_.Call("POST", absl::StrCat(kPods, "/a/exec")).status, 501);
-  EXPECT_EQ(world_.Call("DELETE", kPods).status, 501);
-  EXPECT_THAT(world_.server.unimplemented(),
-              ElementsAre("GET /apis/apps/v1/deployments", absl::StrCat("POST ", kPods, "/a/exec"),
-                          absl::StrCat("DELETE ", kPods)));
+  EXPECT_EQ(world_.Call("POST", absl::StrCat(kPodsPath, "/a/exec")).status, 501);
+  EXPECT_EQ(world_.Call("DELETE", kPodsPath).status, 501);
+  EXPECT_THAT(
+      world_.server.unimplemented(),
+      ElementsAre("GET /apis/apps/v1/deployments", absl::StrCat("POST ", kPodsPath, "/a/exec"),
+                  absl::StrCat("DELETE ", kPodsPath)));
 }
 
 TEST_F(ApiObjectsTest, TextThatIsNoUnicodeHarmsNothing) {
   Json pod = PodJson("a");
   pod["metadata"]["annotations"]["x"] = "\xff\xfe";
   world_.Create(ResourceType::kPods, pod);
-  EXPECT_FALSE(world_.Call("GET", absl::StrCat(kPods, "/a")).body.is_discarded());
+  EXPECT_FALSE(world_.Call("GET", absl::StrCat(kPodsPath, "/a")).body.is_discarded());
 }
 
 }  // namespace

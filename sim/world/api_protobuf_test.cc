@@ -116,16 +116,16 @@ void ExpectSame(const kube::Object& got, const kube::Object& want) {
   }
 }
 
-struct Row {
+struct ProtobufRow {
   ResourceType type;
   model::Kind kind;
   const char* text;
   const char* path;
 };
-class ApiProtobufTest : public ::testing::TestWithParam<Row> {};
+class ApiProtobufTest : public ::testing::TestWithParam<ProtobufRow> {};
 
 TEST_P(ApiProtobufTest, SaysWhatTheJsonSays) {
-  const Row& row = GetParam();
+  const ProtobufRow& row = GetParam();
   TestWorld world;
   const Json object = Parse(row.text);
   ASSERT_FALSE(object.is_discarded());
@@ -165,13 +165,14 @@ TEST_P(ApiProtobufTest, ComesBackAsItWas) {
 
 INSTANTIATE_TEST_SUITE_P(
     Kinds, ApiProtobufTest,
-    ::testing::Values(Row{ResourceType::kPods, model::Kind::kPod, kRichPod,
-                          "/api/v1/namespaces/default/pods"},
-                      Row{ResourceType::kNodes, model::Kind::kNode, kRichNode, "/api/v1/nodes"},
-                      Row{ResourceType::kPodDisruptionBudgets, model::Kind::kPodDisruptionBudget,
-                          kRichBudget, "/apis/policy/v1/namespaces/default/poddisruptionbudgets"},
-                      Row{ResourceType::kPriorityClasses, model::Kind::kPriorityClass, kRichClass,
-                          "/apis/scheduling.k8s.io/v1/priorityclasses"}),
+    ::testing::Values(
+        ProtobufRow{ResourceType::kPods, model::Kind::kPod, kRichPod,
+                    "/api/v1/namespaces/default/pods"},
+        ProtobufRow{ResourceType::kNodes, model::Kind::kNode, kRichNode, "/api/v1/nodes"},
+        ProtobufRow{ResourceType::kPodDisruptionBudgets, model::Kind::kPodDisruptionBudget,
+                    kRichBudget, "/apis/policy/v1/namespaces/default/poddisruptionbudgets"},
+        ProtobufRow{ResourceType::kPriorityClasses, model::Kind::kPriorityClass, kRichClass,
+                    "/apis/scheduling.k8s.io/v1/priorityclasses"}),
     [](const auto& row) { return std::string(RowOf(row.param.type).kind); });
 
 TEST(ApiProtobufRandomTest, RandomPodsAndNodesAreWhatTheOracleSays) {

@@ -11,7 +11,7 @@
 namespace fairlead::sim::world {
 namespace {
 
-constexpr char kActor[] = "claim-controller";
+constexpr char kClaimControllerActor[] = "claim-controller";
 
 // It needs no claim any more, or will never need one.
 bool IsDone(const PodFacts& pod) { return pod.terminal || (pod.terminating && pod.node.empty()); }
@@ -139,7 +139,8 @@ void ClaimController::MakeGenerated(const Json& pod, const PodClaim& claim) {
                                                           {"uid", facts.uid},
                                                           {"controller", true},
                                                           {"blockOwnerDeletion", true}}});
-    server_->Create(ResourceType::kResourceClaims, std::move(object), kActor).IgnoreError();
+    server_->Create(ResourceType::kResourceClaims, std::move(object), kClaimControllerActor)
+        .IgnoreError();
     return;
   }
   const auto change = [&](Json& changed) {
@@ -147,7 +148,8 @@ void ClaimController::MakeGenerated(const Json& pod, const PodClaim& claim) {
         Json::array({{{"name", claim.name}, {"resourceClaimName", name}}});
     return absl::OkStatus();
   };
-  server_->Modify(ResourceType::kPods, facts.ns, facts.name, change, kActor).IgnoreError();
+  server_->Modify(ResourceType::kPods, facts.ns, facts.name, change, kClaimControllerActor)
+      .IgnoreError();
 }
 
 bool ClaimController::IsUnneeded(const ClaimFacts& claim) const {
@@ -193,7 +195,8 @@ void ClaimController::SyncClaim(const Key& key) {
       status["reservedFor"] = std::move(kept);
       return absl::OkStatus();
     };
-    server_->Modify(ResourceType::kResourceClaims, ns, name, change, kActor).IgnoreError();
+    server_->Modify(ResourceType::kResourceClaims, ns, name, change, kClaimControllerActor)
+        .IgnoreError();
     return WakeClaim(key);
   }
   if (!claim.deleting && IsUnneeded(claim)) {
@@ -207,7 +210,8 @@ void ClaimController::SyncClaim(const Key& key) {
                   [](const Json& finalizer) { return finalizer == kClaimFinalizer; });
     return absl::OkStatus();
   };
-  server_->Modify(ResourceType::kResourceClaims, ns, name, unprotect, kActor).IgnoreError();
+  server_->Modify(ResourceType::kResourceClaims, ns, name, unprotect, kClaimControllerActor)
+      .IgnoreError();
 }
 
 }  // namespace fairlead::sim::world

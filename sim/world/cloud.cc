@@ -13,7 +13,7 @@
 namespace fairlead::sim::world {
 namespace {
 
-constexpr char kActor[] = "cloud";
+constexpr char kCloudActor[] = "cloud";
 constexpr absl::Duration kBoot = absl::Seconds(20), kReady = absl::Seconds(5);
 constexpr absl::Duration kTermination = absl::Seconds(5), kBeat = absl::Seconds(7);
 constexpr int64_t kLateFactor = 10;
@@ -170,7 +170,7 @@ void Cloud::Register(size_t index, const model::Node& promised) {
                {"spec", {{"providerID", absl::StrCat("sim://", machine.id)}, {"taints", taints}}},
                {"status", {{"capacity", amounts}, {"allocatable", amounts}}}};
   SetNodeReady(node, false);
-  if (!server_->Create(ResourceType::kNodes, std::move(node), kActor).ok()) return;
+  if (!server_->Create(ResourceType::kNodes, std::move(node), kCloudActor).ok()) return;
   if (static_pods_) {
     server_
         ->Create(ResourceType::kPods, MakeStaticPod("kube-proxy-" + machine.node, machine.node),
@@ -186,7 +186,7 @@ void Cloud::Register(size_t index, const model::Node& promised) {
               SetNodeReady(changed, true);
               return absl::OkStatus();
             },
-            kActor)
+            kCloudActor)
         .IgnoreError();
   });
 }
@@ -200,7 +200,7 @@ void Cloud::Inherit(const std::string& name, int64_t gpus, int64_t price_micro_u
       {"spec", {{"provider", "kwok"}, {"instanceType", old_type}, {"zone", "zone-a"}}},
       {"status",
        {{"phase", "Ready"}, {"nodeName", name}, {"providerID", absl::StrCat("sim://", id)}}}};
-  if (!server_->Create(ResourceType::kNodeRequests, request, kActor).ok()) return;
+  if (!server_->Create(ResourceType::kNodeRequests, request, kCloudActor).ok()) return;
   const Json* const made = server_->Find(ResourceType::kNodeRequests, "", name);
   Machine& machine = machines_.emplace_back();
   machine.id = id;
@@ -215,7 +215,7 @@ void Cloud::Inherit(const std::string& name, int64_t gpus, int64_t price_micro_u
   Json node = MakeNode(fields);
   node["metadata"]["labels"]["fairlead.dev/node-request"] = name;
   node["spec"]["providerID"] = absl::StrCat("sim://", id);
-  server_->Create(ResourceType::kNodes, std::move(node), kActor).IgnoreError();
+  server_->Create(ResourceType::kNodes, std::move(node), kCloudActor).IgnoreError();
 }
 
 void Cloud::End(size_t index) {
@@ -226,7 +226,7 @@ void Cloud::End(size_t index) {
   time_->After(kTermination, [this, node, id] {
     const Json* object = server_->Find(ResourceType::kNodes, "", node);
     if (object == nullptr || ReadNode(*object).provider_id != id) return;
-    server_->RemoveNow(ResourceType::kNodes, "", node, kActor).IgnoreError();
+    server_->RemoveNow(ResourceType::kNodes, "", node, kCloudActor).IgnoreError();
   });
 }
 

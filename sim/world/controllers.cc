@@ -12,7 +12,7 @@
 namespace fairlead::sim::world {
 namespace {
 
-constexpr char kActor[] = "controller";
+constexpr char kControllerActor[] = "controller";
 constexpr absl::Duration kKeepDone = absl::Seconds(10);
 
 // Names of owners may be longer than a label.
@@ -44,7 +44,7 @@ void Controllers::AddJob(const Operation& operation) {
   job.late_group = grouping == "late";
   if (grouping == "own") {
     job.fields.With("group", name);
-    server_->Create(ResourceType::kPodGroups, MakeGroup(operation), kActor).IgnoreError();
+    server_->Create(ResourceType::kPodGroups, MakeGroup(operation), kControllerActor).IgnoreError();
   }
   Wake(name, absl::Milliseconds(random_.Between(1, 200)));
 }
@@ -55,10 +55,11 @@ void Controllers::DeleteJob(const std::string& name) {
   const Job job = std::move(found->second);
   jobs_.erase(found);
   for (const std::string& pod : job.pods) {
-    server_->Remove(ResourceType::kPods, job.ns, pod, kActor).IgnoreError();
+    server_->Remove(ResourceType::kPods, job.ns, pod, kControllerActor).IgnoreError();
   }
-  server_->Remove(ResourceType::kPodGroups, job.ns, name, kActor).IgnoreError();
-  server_->Remove(ResourceType::kPodDisruptionBudgets, job.ns, name, kActor).IgnoreError();
+  server_->Remove(ResourceType::kPodGroups, job.ns, name, kControllerActor).IgnoreError();
+  server_->Remove(ResourceType::kPodDisruptionBudgets, job.ns, name, kControllerActor)
+      .IgnoreError();
 }
 
 void Controllers::Scale(const std::string& name, int64_t pods) {
@@ -80,7 +81,8 @@ void Controllers::AddBudget(const std::string& name, int64_t min_available,
                   {{"minAvailable", min_available},
                    {"selector", {{"matchLabels", {{"sim/job", JobLabel(name)}}}}}}}};
   if (!unhealthy.empty()) budget["spec"]["unhealthyPodEvictionPolicy"] = unhealthy;
-  server_->Create(ResourceType::kPodDisruptionBudgets, std::move(budget), kActor).IgnoreError();
+  server_->Create(ResourceType::kPodDisruptionBudgets, std::move(budget), kControllerActor)
+      .IgnoreError();
   Wake(name, absl::Milliseconds(50));
 }
 
@@ -100,7 +102,7 @@ void Controllers::OnPod(const ApiServer::Commit& commit) {
       const auto delay = absl::Milliseconds(job.fields.Number("late_ms", 1000));
       time_->After(delay, [this, owner, name] { Group(owner, name); });
     }
-  } else if (commit.actor == kActor) {
+  } else if (commit.actor == kControllerActor) {
     return;
   }
   Wake(owner, absl::Milliseconds(20));
@@ -145,7 +147,7 @@ void Controllers::Reconcile(const std::string& name) {
     for (auto i = static_cast<int64_t>(live.size()); i < wanted; ++i) CreatePod(name, job);
   }
   for (auto i = static_cast<int64_t>(live.size()); i > wanted; --i) {
-    server_->Remove(ResourceType::kPods, job.ns, live[static_cast<size_t>(i - 1)], kActor)
+    server_->Remove(ResourceType::kPods, job.ns, live[static_cast<size_t>(i - 1)], kControllerActor)
         .IgnoreError();
   }
   if (job.min_available >= 0) UpdateBudget(name, job);
@@ -192,7 +194,7 @@ void Controllers::CreatePod(const std::string& name, Job& job) {
                                                         {"uid", absl::StrCat("owner-", name)},
                                                         {"controller", true}}});
   ++created_;
-  server_->Create(ResourceType::kPods, std::move(object), kActor).IgnoreError();
+  server_->Create(ResourceType::kPods, std::move(object), kControllerActor).IgnoreError();
 }
 
 // As a pod-grouper that was slow: the group comes after the pods, and so does the annotation.
@@ -232,7 +234,7 @@ void Controllers::UpdateBudget(const std::string& name, const Job& job) {
                                  {"observedGeneration", 1}};
             return absl::OkStatus();
           },
-          kActor)
+          kControllerActor)
       .IgnoreError();
 }
 

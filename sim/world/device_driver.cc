@@ -8,7 +8,7 @@
 namespace fairlead::sim::world {
 namespace {
 
-constexpr char kActor[] = "device-driver";
+constexpr char kDeviceDriverActor[] = "device-driver";
 constexpr char kEveryNode[] = "*";
 
 }  // namespace
@@ -51,7 +51,7 @@ void DeviceDriver::Publish(const std::string& node) {
   const Devices* const devices = DevicesOf(node);
   const std::string name = TextAt(MakeSlice(node, "", 0, 0, {}), {"metadata", "name"});
   if (object == nullptr || devices == nullptr) {
-    server_->Remove(ResourceType::kResourceSlices, "", name, kActor).IgnoreError();
+    server_->Remove(ResourceType::kResourceSlices, "", name, kDeviceDriverActor).IgnoreError();
     return;
   }
   int64_t& generation = generations_[node];
@@ -61,7 +61,8 @@ void DeviceDriver::Publish(const std::string& node) {
   if (former != nullptr && (*former)["spec"] == slice["spec"]) return;
   slice["spec"]["pool"]["generation"] = ++generation;
   if (former == nullptr) {
-    server_->Create(ResourceType::kResourceSlices, std::move(slice), kActor).IgnoreError();
+    server_->Create(ResourceType::kResourceSlices, std::move(slice), kDeviceDriverActor)
+        .IgnoreError();
     return;
   }
   const auto change = [&](Json& changed) {
@@ -69,7 +70,8 @@ void DeviceDriver::Publish(const std::string& node) {
     changed["metadata"]["ownerReferences"] = slice["metadata"]["ownerReferences"];
     return absl::OkStatus();
   };
-  server_->Modify(ResourceType::kResourceSlices, "", name, change, kActor).IgnoreError();
+  server_->Modify(ResourceType::kResourceSlices, "", name, change, kDeviceDriverActor)
+      .IgnoreError();
 }
 
 }  // namespace fairlead::sim::world

@@ -31,7 +31,7 @@ int64_t NumberOf(const std::string& pod) {
   return number;
 }
 
-Json ClaimSpec(const Operation& fields, const std::string& pod) {
+Json DeviceClaimSpec(const Operation& fields, const std::string& pod) {
   std::vector<std::string> terms;
   const std::string model = fields.Text("device_model"), lot = fields.Text("device_lot");
   if (!model.empty()) terms.push_back(Attribute("model", "==", absl::StrCat("\"", model, "\"")));
@@ -103,7 +103,7 @@ void AddClaims(Json& pod, const Operation& fields, const std::string& name) {
   }
   pod["spec"]["resourceClaims"] = std::move(claims);
   Json& annotations = pod["metadata"]["annotations"];
-  annotations[kClaimSpec] = ClaimSpec(fields, name).dump();
+  annotations[kClaimSpec] = DeviceClaimSpec(fields, name).dump();
   const std::string queue = fields.Text("claim_queue");
   if (!queue.empty()) annotations[kClaimQueue] = queue;
 }

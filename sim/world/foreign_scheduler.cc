@@ -12,7 +12,7 @@
 namespace fairlead::sim::world {
 namespace {
 
-constexpr char kActor[] = "default-scheduler";
+constexpr char kForeignSchedulerActor[] = "default-scheduler";
 constexpr absl::Duration kRetry = absl::Seconds(5);
 
 }  // namespace
@@ -22,7 +22,7 @@ ForeignScheduler::ForeignScheduler(EventQueue* time, ApiServer* server, uint64_t
   server->Listen([this](const ApiServer::Commit& commit) {
     if (commit.type != ResourceType::kPods || commit.before != nullptr) return;
     const PodFacts pod = ReadPod(*commit.after);
-    if (pod.scheduler != kActor || !pod.node.empty()) return;
+    if (pod.scheduler != kForeignSchedulerActor || !pod.node.empty()) return;
     time_->After(absl::Milliseconds(random_.Between(5, 400)),
                  [this, ns = pod.ns, name = pod.name] { Decide(ns, name); });
   });
@@ -39,10 +39,13 @@ void ForeignScheduler::Race(const kube::HttpRequest& request) {
   const Json* const object = server_->Find(ResourceType::kNodes, "", name);
   if (object == nullptr || ReadNode(*object).removing || !raced_.insert(name).second) return;
   Operation fields;
-  fields.With("ns", "team-b").With("scheduler", kActor).With("cpu", 100).With("run", 20);
+  fields.With("ns", "team-b")
+      .With("scheduler", kForeignSchedulerActor)
+      .With("cpu", 100)
+      .With("run", 20);
   Json pod = MakePod(fields, absl::StrCat("race-", name));
   pod["spec"]["nodeName"] = name;
-  server_->Create(ResourceType::kPods, std::move(pod), kActor).IgnoreError();
+  server_->Create(ResourceType::kPods, std::move(pod), kForeignSchedulerActor).IgnoreError();
 }
 
 void ForeignScheduler::Decide(const std::string& ns, const std::string& name) {
@@ -86,7 +89,7 @@ void ForeignScheduler::Bind(const std::string& ns, const std::string& name,
             pod["spec"]["nodeName"] = node;
             return absl::OkStatus();
           },
-          kActor)
+          kForeignSchedulerActor)
       .IgnoreError();
 }
 

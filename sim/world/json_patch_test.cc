@@ -10,18 +10,18 @@
 namespace fairlead::sim::world {
 namespace {
 
-struct Row {
+struct PatchRow {
   const char* name;
   const char* before;
   const char* patch;
   const char* after;       // JSON; or
   const char* error = "";  // a part of it
   ResourceType type = ResourceType::kPods;
-  friend void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
+  friend void PrintTo(const PatchRow& row, std::ostream* out) { *out << row.name; }
 };
-std::string RowName(const ::testing::TestParamInfo<Row>& info) { return info.param.name; }
+std::string RowName(const ::testing::TestParamInfo<PatchRow>& info) { return info.param.name; }
 
-void Expect(const Row& row, const std::string& error, const Json& result) {
+void Expect(const PatchRow& row, const std::string& error, const Json& result) {
   EXPECT_THAT(error, ::testing::HasSubstr(row.error));
   if (*row.error == '\0') {
     EXPECT_EQ(error, "");
@@ -29,13 +29,13 @@ void Expect(const Row& row, const std::string& error, const Json& result) {
   }
 }
 
-class JsonPatchTest : public ::testing::TestWithParam<Row> {};
+class JsonPatchTest : public ::testing::TestWithParam<PatchRow> {};
 TEST_P(JsonPatchTest, Applies) {
   Json target = Parse(GetParam().before);
   const std::string error = ApplyJsonPatch(Parse(GetParam().patch), target);
   Expect(GetParam(), error, target);
 }
-const Row kJsonPatches[] = {
+const PatchRow kJsonPatches[] = {
     {"Add", R"({"a":{}})", R"([{"op":"add","path":"/a/b","value":1}])", R"({"a":{"b":1}})"},
     {"AddReplacesWhole", R"({"a":{"b":{"x":1}}})",
      R"([{"op":"add","path":"/a/b","value":{"y":2}}])", R"({"a":{"b":{"y":2}}})"},
@@ -71,14 +71,14 @@ const Row kJsonPatches[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Rows, JsonPatchTest, ::testing::ValuesIn(kJsonPatches), RowName);
 
-class StrategicPatchTest : public ::testing::TestWithParam<Row> {};
+class StrategicPatchTest : public ::testing::TestWithParam<PatchRow> {};
 TEST_P(StrategicPatchTest, Applies) {
   Json target = Parse(GetParam().before);
   const std::string error =
       ApplyStrategicMergePatch(RowOf(GetParam().type), Parse(GetParam().patch), target);
   Expect(GetParam(), error, target);
 }
-const Row kStrategicPatches[] = {
+const PatchRow kStrategicPatches[] = {
     {"ConditionsMergeByType",
      R"({"status":{"conditions":[{"type":"A","status":"True","reason":"r"},{"type":"B"}]}})",
      R"({"status":{"conditions":[{"type":"A","status":"False"},{"type":"C"}]}})",

@@ -14,7 +14,7 @@
 namespace fairlead::sim::world {
 namespace {
 
-constexpr char kActor[] = "kubelet";
+constexpr char kKubeletActor[] = "kubelet";
 constexpr char kRunSeconds[] = "sim/run-seconds";
 constexpr char kReservationNamespace[] = "kai-resource-reservation";
 constexpr char kDevice[] = "run.ai/reserve_for_gpu_index";
@@ -142,7 +142,7 @@ void Kubelets::Admit(const Key& key) {
             if (!device.empty()) changed["metadata"]["annotations"][kDevice] = device;
             return absl::OkStatus();
           },
-          kActor)
+          kKubeletActor)
       .IgnoreError();
   if (refusal.empty() && ends) {
     time_->After(absl::Seconds(seconds), [this, key] { Finish(key); });
@@ -174,7 +174,7 @@ void Kubelets::SetReady(const Key& key, bool ready) {
             SetCondition(changed, "Ready", ready, ready ? "" : "ContainersNotReady");
             return absl::OkStatus();
           },
-          kActor)
+          kKubeletActor)
       .IgnoreError();
 }
 
@@ -192,7 +192,7 @@ void Kubelets::Finish(const Key& key) {
             changed["status"]["phase"] = "Succeeded";
             return absl::OkStatus();
           },
-          kActor)
+          kKubeletActor)
       .IgnoreError();
 }
 
@@ -206,7 +206,7 @@ void Kubelets::End(const Key& key) {
     time_->At(until, [this, key] { End(key); });
     return;
   }
-  server_->RemoveNow(ResourceType::kPods, key.ns, key.name, kActor).IgnoreError();
+  server_->RemoveNow(ResourceType::kPods, key.ns, key.name, kKubeletActor).IgnoreError();
 }
 
 void Kubelets::Collect(const Key& key) {

@@ -14,7 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr char kNode[] = "/api/v1/nodes/n";
+constexpr char kNodePath[] = "/api/v1/nodes/n";
 
 class StreamLog final : public kube::StreamObserver {
  public:
@@ -58,9 +58,9 @@ class NetworkTest : public ::testing::Test {
     });
     return call;
   }
-  std::shared_ptr<Call> Get() { return Send("GET", kNode, nullptr); }
+  std::shared_ptr<Call> Get() { return Send("GET", kNodePath, nullptr); }
   std::shared_ptr<Call> Label(const std::string& value) {
-    return Send("PATCH", kNode, {{"metadata", {{"labels", {{"x", value}}}}}});
+    return Send("PATCH", kNodePath, {{"metadata", {{"labels", {{"x", value}}}}}});
   }
   std::string Label() const {
     return TextAt(world_.Get(ResourceType::kNodes, "n"), {"metadata", "labels", "x"});
@@ -96,7 +96,7 @@ TEST_F(NetworkTest, AnAnswerComesLaterNeverFromWithin) {
 }
 
 TEST_F(NetworkTest, CallsWaitByMovingTime) {
-  kube::HttpRequest request = GetOf(kNode);
+  kube::HttpRequest request = GetOf(kNodePath);
   const auto answer = network_.Call(request);
   ASSERT_TRUE(answer.ok());
   EXPECT_EQ(answer->status, 200);
@@ -217,7 +217,7 @@ TEST_F(NetworkTest, TheSameSeedGivesTheSameFate) {
     network.SetFaults({.lose_request = 100, .lose_answer = 100, .throttle = 100});
     std::string trace;
     for (int i = 0; i < 50; ++i) {
-      network.Send(GetOf(kNode), [&trace, &world](const auto& answer) {
+      network.Send(GetOf(kNodePath), [&trace, &world](const auto& answer) {
         absl::StrAppend(&trace, absl::ToUnixMicros(world.time.now()), " ",
                         answer.ok() ? absl::StrCat(answer->status) : answer.status().ToString(),
                         "\n");

@@ -10,8 +10,6 @@
 namespace fairlead::sim::world {
 namespace {
 
-constexpr int64_t kForever = 600;  // seconds: beyond the end of the world
-
 class Corners : PlanDice {
  public:
   Corners(uint64_t seed, const std::set<std::string, std::less<>>& families, Plan& plan)

@@ -10,8 +10,7 @@
 namespace fairlead::sim::world {
 namespace {
 
-constexpr uint64_t kSalt = 0xe7037ed1a0b428dbULL;
-constexpr int64_t kForever = 600;  // seconds: beyond the end of the world
+constexpr uint64_t kDeviceSalt = 0xe7037ed1a0b428dbULL;
 // Above the number of any device: selectors that differ, and match the same devices.
 constexpr int64_t kFirstLot = 1000;
 // Of devices that only a corner uses.
@@ -19,7 +18,7 @@ constexpr char kCornerModel[] = "c";
 
 class Devices : PlanDice {
  public:
-  Devices(uint64_t seed, Plan& plan) : PlanDice(seed * kSalt + 17, plan) {
+  Devices(uint64_t seed, Plan& plan) : PlanDice(seed * kDeviceSalt + 17, plan) {
     for (const Operation& each : plan.operations) {
       if (each.at_ms != 0) continue;
       if (each.verb == "node") nodes_.push_back(each.Text("name"));
@@ -235,7 +234,7 @@ class Devices : PlanDice {
 
 }  // namespace
 
-bool DrawsDevices(uint64_t seed) { return Random(seed * kSalt + 19).Below(4) == 0; }
+bool DrawsDevices(uint64_t seed) { return Random(seed * kDeviceSalt + 19).Below(4) == 0; }
 
 void AddDevices(uint64_t seed, bool corners, Plan& plan) {
   Devices devices(seed, plan);

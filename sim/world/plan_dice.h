@@ -17,6 +17,7 @@ namespace fairlead::sim::world {
 
 inline constexpr int64_t kGiB = int64_t{1} << 30;
 inline constexpr int64_t kSecond = 1000;
+inline constexpr int64_t kForever = 600;  // seconds: beyond the end of the world
 
 class PlanDice {
  protected:

@@ -242,7 +242,7 @@ class Generator : PlanTenants {
     static const std::vector<const char*> kRefused = {
         "/api/v1/namespaces/team-a/pods", "/apis/fairlead.dev/v1alpha1/noderequests",
         "/apis/scheduling.run.ai", "/api/v1/nodes", "/api/v1/pods"};
-    static const std::vector<const char*> kSuffixes = {"", "/status", "/binding", "/eviction"};
+    static const std::vector<const char*> kSubresources = {"", "/status", "/binding", "/eviction"};
     static const std::vector<int64_t> kStatus = {403, 500, 404, 0};
     if (plan_.hook && OneIn(2)) {
       Times(1, 2, [&] {
@@ -265,7 +265,7 @@ class Generator : PlanTenants {
       Times(1, 3, [&] {
         OnReplica(Sometime(), "refuse")
             .With("prefix", Any(kRefused))
-            .With("suffix", Any(kSuffixes))
+            .With("suffix", Any(kSubresources))
             .With("status", Any(kStatus))
             .With("for_ms", random_.Between(2, 20) * kSecond);
       });

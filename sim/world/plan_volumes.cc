@@ -9,12 +9,11 @@
 namespace fairlead::sim::world {
 namespace {
 
-constexpr uint64_t kSalt = 0x8ebc6af09c88c6e3ULL;
-constexpr int64_t kForever = 600;  // seconds: beyond the end of the world
+constexpr uint64_t kVolumeSalt = 0x8ebc6af09c88c6e3ULL;
 
 class VolumeWork : PlanDice {
  public:
-  VolumeWork(uint64_t seed, Plan& plan) : PlanDice(seed * kSalt + 23, plan) {
+  VolumeWork(uint64_t seed, Plan& plan) : PlanDice(seed * kVolumeSalt + 23, plan) {
     for (const Operation& each : plan.operations) {
       if (each.at_ms != 0) continue;
       if (each.verb == "node") nodes_.push_back(each.Text("name"));
@@ -300,7 +299,7 @@ class VolumeWork : PlanDice {
 
 }  // namespace
 
-bool DrawsVolumes(uint64_t seed) { return Random(seed * kSalt + 29).Below(5) == 0; }
+bool DrawsVolumes(uint64_t seed) { return Random(seed * kVolumeSalt + 29).Below(5) == 0; }
 
 void AddVolumeWork(uint64_t seed, bool corners, Plan& plan) {
   VolumeWork work(seed, plan);

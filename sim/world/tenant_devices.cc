@@ -7,19 +7,15 @@
 #include "sim/world/tenants.h"
 
 namespace fairlead::sim::world {
-namespace {
-
-constexpr char kActor[] = "tenant";
-
-}  // namespace
-
 bool Tenants::DoDevices(const Operation& operation) {
   const std::string& verb = operation.verb;
   ApiServer& server = *parts_.server;
   if (verb == "device-class") {
-    server.Create(ResourceType::kDeviceClasses, MakeDeviceClass(operation), kActor).IgnoreError();
+    server.Create(ResourceType::kDeviceClasses, MakeDeviceClass(operation), kTenantActor)
+        .IgnoreError();
   } else if (verb == "delete-device-class") {
-    server.Remove(ResourceType::kDeviceClasses, "", operation.Text("name"), kActor).IgnoreError();
+    server.Remove(ResourceType::kDeviceClasses, "", operation.Text("name"), kTenantActor)
+        .IgnoreError();
   } else if (verb == "devices") {
     parts_.driver->SetDevices(operation.Text("node"), operation.Number("count"),
                               absl::StrSplit(operation.Text("models"), ',', absl::SkipEmpty()));
@@ -38,7 +34,8 @@ void Tenants::DeleteClaims(const Operation& operation) {
     const Json* const pod = parts_.server->Find(ResourceType::kPods, ns, name);
     if (!ReadPod(*pod).waiting()) continue;
     for (const PodClaim& claim : ReadPodClaims(*pod)) {
-      parts_.server->Remove(ResourceType::kResourceClaims, ns, claim.claim, kActor).IgnoreError();
+      parts_.server->Remove(ResourceType::kResourceClaims, ns, claim.claim, kTenantActor)
+          .IgnoreError();
     }
   }
 }

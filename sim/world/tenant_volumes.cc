@@ -7,24 +7,20 @@
 #include "sim/world/volume_objects.h"
 
 namespace fairlead::sim::world {
-namespace {
-
-constexpr char kActor[] = "tenant";
-
-}  // namespace
-
 bool Tenants::DoVolumes(const Operation& operation) {
   const std::string& verb = operation.verb;
   ApiServer& server = *parts_.server;
   if (verb == "storage-class") {
-    server.Create(ResourceType::kStorageClasses, MakeStorageClass(operation), kActor).IgnoreError();
+    server.Create(ResourceType::kStorageClasses, MakeStorageClass(operation), kTenantActor)
+        .IgnoreError();
   } else if (verb == "volume") {
-    server.Create(ResourceType::kPersistentVolumes, MakeLocalVolume(operation), kActor)
+    server.Create(ResourceType::kPersistentVolumes, MakeLocalVolume(operation), kTenantActor)
         .IgnoreError();
   } else if (verb == "csi-node") {
     const std::string name = operation.Text("name");
-    server.Remove(ResourceType::kCsiNodes, "", name, kActor).IgnoreError();
-    server.Create(ResourceType::kCsiNodes, MakeCsiNode(name, operation.Number("count")), kActor)
+    server.Remove(ResourceType::kCsiNodes, "", name, kTenantActor).IgnoreError();
+    server
+        .Create(ResourceType::kCsiNodes, MakeCsiNode(name, operation.Number("count")), kTenantActor)
         .IgnoreError();
   } else if (verb == "provisioner") {
     if (!operation.Text("refuse_one_in").empty()) {
@@ -50,15 +46,15 @@ void Tenants::DeleteVolumes(const Operation& operation) {
   }
   for (const auto& [ns, name] : claims) {
     if (operation.verb == "delete-volume-claims") {
-      server.Remove(ResourceType::kPersistentVolumeClaims, ns, name, kActor).IgnoreError();
+      server.Remove(ResourceType::kPersistentVolumeClaims, ns, name, kTenantActor).IgnoreError();
       continue;
     }
     const Json* const claim = server.Find(ResourceType::kPersistentVolumeClaims, ns, name);
     const std::string volume = claim == nullptr ? "" : ReadVolumeClaim(*claim).volume;
     if (volume.empty()) continue;
     (operation.Number("force") != 0
-         ? server.RemoveNow(ResourceType::kPersistentVolumes, "", volume, kActor)
-         : server.Remove(ResourceType::kPersistentVolumes, "", volume, kActor))
+         ? server.RemoveNow(ResourceType::kPersistentVolumes, "", volume, kTenantActor)
+         : server.Remove(ResourceType::kPersistentVolumes, "", volume, kTenantActor))
         .IgnoreError();
   }
 }

@@ -8,12 +8,6 @@
 #include "sim/world/objects.h"
 
 namespace fairlead::sim::world {
-namespace {
-
-constexpr char kActor[] = "tenant";
-
-}  // namespace
-
 const std::vector<std::string>& TenantVerbs() {
   static const auto* const kVerbs = new std::vector<std::string>{"node",
                                                                  "shrink-node",
@@ -113,7 +107,7 @@ bool Tenants::DoPods(const Operation& operation) {
   const std::string& verb = operation.verb;
   ApiServer& server = *parts_.server;
   if (verb == "pod") {
-    server.Create(ResourceType::kPods, MakePod(operation, operation.Text("name")), kActor)
+    server.Create(ResourceType::kPods, MakePod(operation, operation.Text("name")), kTenantActor)
         .IgnoreError();
     return true;
   }
@@ -128,7 +122,7 @@ bool Tenants::DoPods(const Operation& operation) {
   if (verb != "label-pods" && verb != "annotate-pods" && verb != "delete-pods") return false;
   for (const auto& [ns, name] : PodsOf(operation)) {
     if (verb == "delete-pods") {
-      server.Remove(ResourceType::kPods, ns, name, kActor).IgnoreError();
+      server.Remove(ResourceType::kPods, ns, name, kTenantActor).IgnoreError();
       continue;
     }
     const char* field = verb == "label-pods" ? "labels" : "annotations";
@@ -143,7 +137,7 @@ bool Tenants::DoPods(const Operation& operation) {
               }
               return absl::OkStatus();
             },
-            kActor)
+            kTenantActor)
         .IgnoreError();
   }
   return true;
@@ -161,29 +155,29 @@ bool Tenants::DoPolicy(const Operation& operation) {
               object["spec"] = wanted["spec"];
               return absl::OkStatus();
             },
-            kActor)
+            kTenantActor)
         .IgnoreError();
   };
   if (verb == "queue") {
-    server.Create(ResourceType::kQueues, MakeQueue(operation), kActor).IgnoreError();
+    server.Create(ResourceType::kQueues, MakeQueue(operation), kTenantActor).IgnoreError();
   } else if (verb == "change-queue") {
     replace_spec(ResourceType::kQueues, MakeQueue(operation));
   } else if (verb == "delete-queue") {
-    server.Remove(ResourceType::kQueues, "", name, kActor).IgnoreError();
+    server.Remove(ResourceType::kQueues, "", name, kTenantActor).IgnoreError();
   } else if (verb == "group") {
-    server.Create(ResourceType::kPodGroups, MakeGroup(operation), kActor).IgnoreError();
+    server.Create(ResourceType::kPodGroups, MakeGroup(operation), kTenantActor).IgnoreError();
   } else if (verb == "change-group") {
     replace_spec(ResourceType::kPodGroups, MakeGroup(operation));
   } else if (verb == "class") {
-    server.Remove(ResourceType::kPriorityClasses, "", name, kActor).IgnoreError();
+    server.Remove(ResourceType::kPriorityClasses, "", name, kTenantActor).IgnoreError();
     server
         .Create(ResourceType::kPriorityClasses, MakePriorityClass(name, operation.Number("value")),
-                kActor)
+                kTenantActor)
         .IgnoreError();
   } else if (verb == "delete-class") {
-    server.Remove(ResourceType::kPriorityClasses, "", name, kActor).IgnoreError();
+    server.Remove(ResourceType::kPriorityClasses, "", name, kTenantActor).IgnoreError();
   } else if (verb == "delete-group") {
-    server.Remove(ResourceType::kPodGroups, ns, name, kActor).IgnoreError();
+    server.Remove(ResourceType::kPodGroups, ns, name, kTenantActor).IgnoreError();
   } else {
     return false;
   }
@@ -196,11 +190,11 @@ bool Tenants::DoNode(const Operation& operation) {
   const std::string name = operation.Text("name");
   std::function<void(Json&)> change;
   if (verb == "node") {
-    server.Create(ResourceType::kNodes, MakeNode(operation), kActor).IgnoreError();
+    server.Create(ResourceType::kNodes, MakeNode(operation), kTenantActor).IgnoreError();
     return true;
   }
   if (verb == "kill-node") {
-    server.RemoveNow(ResourceType::kNodes, "", name, kActor).IgnoreError();
+    server.RemoveNow(ResourceType::kNodes, "", name, kTenantActor).IgnoreError();
     return true;
   }
   if (verb == "shrink-node") {
@@ -243,7 +237,7 @@ bool Tenants::DoNode(const Operation& operation) {
             change(node);
             return absl::OkStatus();
           },
-          kActor)
+          kTenantActor)
       .IgnoreError();
   return true;
 }
@@ -260,8 +254,8 @@ void Tenants::DeleteRequest(int64_t pick, bool force) {
   if (booting.empty()) return;
   const std::string& name = booting[static_cast<size_t>(pick) % booting.size()];
   ApiServer& server = *parts_.server;
-  (force ? server.RemoveNow(ResourceType::kNodeRequests, "", name, kActor)
-         : server.Remove(ResourceType::kNodeRequests, "", name, kActor))
+  (force ? server.RemoveNow(ResourceType::kNodeRequests, "", name, kTenantActor)
+         : server.Remove(ResourceType::kNodeRequests, "", name, kTenantActor))
       .IgnoreError();
 }
 

@@ -43,6 +43,9 @@
 
 namespace fairlead::sim::world {
 
+// In whose name the verbs write.
+inline constexpr char kTenantActor[] = "tenant";
+
 // Verbs that Tenants knows.
 const std::vector<std::string>& TenantVerbs();
 

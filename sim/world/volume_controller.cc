@@ -13,7 +13,7 @@
 namespace fairlead::sim::world {
 namespace {
 
-constexpr char kActor[] = "volume-controller";
+constexpr char kVolumeControllerActor[] = "volume-controller";
 
 bool Uses(const PodFacts& pod, const std::string& ns, const std::string& claim) {
   return pod.ns == ns && pod.active() &&
@@ -159,7 +159,8 @@ void VolumeController::SyncPod(const Key& key) {
     } else {
       continue;
     }
-    server_->Create(ResourceType::kPersistentVolumeClaims, std::move(claim), kActor).IgnoreError();
+    server_->Create(ResourceType::kPersistentVolumeClaims, std::move(claim), kVolumeControllerActor)
+        .IgnoreError();
   }
 }
 
@@ -179,7 +180,9 @@ bool VolumeController::EndClaim(const VolumeClaimFacts& claim) {
       changed["metadata"].erase("finalizers");
       return absl::OkStatus();
     };
-    server_->Modify(ResourceType::kPersistentVolumeClaims, claim.ns, claim.name, unprotect, kActor)
+    server_
+        ->Modify(ResourceType::kPersistentVolumeClaims, claim.ns, claim.name, unprotect,
+                 kVolumeControllerActor)
         .IgnoreError();
     return true;
   }
@@ -214,7 +217,8 @@ void VolumeController::Bind(const VolumeClaimFacts& claim, const VolumeFacts& vo
       changed["status"]["phase"] = "Bound";
       return absl::OkStatus();
     };
-    server_->Modify(ResourceType::kPersistentVolumes, "", volume.name, bind, kActor).IgnoreError();
+    server_->Modify(ResourceType::kPersistentVolumes, "", volume.name, bind, kVolumeControllerActor)
+        .IgnoreError();
     return WakeClaim({claim.ns, claim.name});
   }
   const auto bind = [&](Json& changed) {
@@ -224,7 +228,9 @@ void VolumeController::Bind(const VolumeClaimFacts& claim, const VolumeFacts& vo
     changed["status"]["phase"] = "Bound";
     return absl::OkStatus();
   };
-  server_->Modify(ResourceType::kPersistentVolumeClaims, claim.ns, claim.name, bind, kActor)
+  server_
+      ->Modify(ResourceType::kPersistentVolumeClaims, claim.ns, claim.name, bind,
+               kVolumeControllerActor)
       .IgnoreError();
 }
 
@@ -233,7 +239,9 @@ void VolumeController::SetLost(const VolumeClaimFacts& claim) {
     changed["status"]["phase"] = "Lost";
     return absl::OkStatus();
   };
-  server_->Modify(ResourceType::kPersistentVolumeClaims, claim.ns, claim.name, lose, kActor)
+  server_
+      ->Modify(ResourceType::kPersistentVolumeClaims, claim.ns, claim.name, lose,
+               kVolumeControllerActor)
       .IgnoreError();
 }
 
@@ -248,7 +256,8 @@ void VolumeController::SyncVolume(const std::string& name) {
       changed["metadata"].erase("finalizers");
       return absl::OkStatus();
     };
-    server_->Modify(ResourceType::kPersistentVolumes, "", name, unprotect, kActor).IgnoreError();
+    server_->Modify(ResourceType::kPersistentVolumes, "", name, unprotect, kVolumeControllerActor)
+        .IgnoreError();
     return;
   }
   if (volume.claim_name.empty()) {
@@ -271,7 +280,8 @@ void VolumeController::SetPhase(const VolumeFacts& volume, const char* phase) {
     changed["status"]["phase"] = phase;
     return absl::OkStatus();
   };
-  server_->Modify(ResourceType::kPersistentVolumes, "", volume.name, change, kActor).IgnoreError();
+  server_->Modify(ResourceType::kPersistentVolumes, "", volume.name, change, kVolumeControllerActor)
+      .IgnoreError();
 }
 
 // Of a volume that was provisioned, what it is made of goes with it.
@@ -279,12 +289,15 @@ void VolumeController::Reclaim(const VolumeFacts& volume) {
   if (volume.reclaim != "Delete") return;
   const Json* const object = server_->Find(ResourceType::kPersistentVolumes, "", volume.name);
   const std::string by_hand = TextAt(*object, {"metadata", "annotations", kMadeByHand});
-  server_->RemoveNow(ResourceType::kPersistentVolumes, "", volume.name, kActor).IgnoreError();
+  server_->RemoveNow(ResourceType::kPersistentVolumes, "", volume.name, kVolumeControllerActor)
+      .IgnoreError();
   const auto again = ParsePlan(by_hand);
   if (!again.ok() || again->operations.size() != 1) return;
   const Operation operation = again->operations.front();
   time_->After(absl::Milliseconds(random_.Between(200, 4000)), [this, operation] {
-    server_->Create(ResourceType::kPersistentVolumes, MakeLocalVolume(operation), kActor)
+    server_
+        ->Create(ResourceType::kPersistentVolumes, MakeLocalVolume(operation),
+                 kVolumeControllerActor)
         .IgnoreError();
   });
 }
@@ -298,7 +311,8 @@ void VolumeController::GiveBack(const VolumeFacts& volume) {
     changed["status"]["phase"] = "Available";
     return absl::OkStatus();
   };
-  server_->Modify(ResourceType::kPersistentVolumes, "", volume.name, change, kActor).IgnoreError();
+  server_->Modify(ResourceType::kPersistentVolumes, "", volume.name, change, kVolumeControllerActor)
+      .IgnoreError();
 }
 
 }  // namespace fairlead::sim::world

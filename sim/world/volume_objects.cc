@@ -23,7 +23,7 @@ std::string ValueOf(const Labels& node, const char* label) {
   return found == node.end() ? "" : found->second;
 }
 
-Json ClaimSpec(const Operation& fields, const std::string& mode) {
+Json VolumeClaimSpec(const Operation& fields, const std::string& mode) {
   return {
       {"accessModes", Json::array({mode})},
       {"storageClassName", fields.Text("volume_class")},
@@ -141,12 +141,13 @@ void AddVolumes(Json& pod, const Operation& fields, const std::string& name) {
   Json volumes = Json::array(), specs = Json::object();
   const auto add = [&](const char* volume, const std::string& claim, const std::string& mode) {
     volumes.push_back({{"name", volume}, {"persistentVolumeClaim", {{"claimName", claim}}}});
-    specs[claim] = ClaimSpec(fields, mode);
+    specs[claim] = VolumeClaimSpec(fields, mode);
   };
   if (kind == "ephemeral") {
     volumes.push_back(
         {{"name", "scratch"},
-         {"ephemeral", {{"volumeClaimTemplate", {{"spec", ClaimSpec(fields, "ReadWriteOnce")}}}}}});
+         {"ephemeral",
+          {{"volumeClaimTemplate", {{"spec", VolumeClaimSpec(fields, "ReadWriteOnce")}}}}}});
   }
   if (kind == "own" || kind == "both") add("data", OwnVolumeClaimName(name), "ReadWriteOnce");
   if (kind == "shared" || kind == "both") {

@@ -9,7 +9,7 @@
 namespace fairlead::sim::world {
 namespace {
 
-constexpr char kActor[] = "provisioner";
+constexpr char kProvisionerActor[] = "provisioner";
 
 }  // namespace
 
@@ -87,7 +87,8 @@ void VolumeProvisioner::Provision(const std::string& ns, const std::string& name
   ++made_;
   server_
       ->Create(ResourceType::kPersistentVolumes,
-               MakeProvisionedVolume(claim, storage_class, ReadNode(*node).labels), kActor)
+               MakeProvisionedVolume(claim, storage_class, ReadNode(*node).labels),
+               kProvisionerActor)
       .IgnoreError();
 }
 
@@ -102,7 +103,9 @@ void VolumeProvisioner::Refuse(const VolumeClaimFacts& claim) {
     changed["metadata"]["annotations"].erase(kSelectedNode);
     return absl::OkStatus();
   };
-  server_->Modify(ResourceType::kPersistentVolumeClaims, claim.ns, claim.name, reschedule, kActor)
+  server_
+      ->Modify(ResourceType::kPersistentVolumeClaims, claim.ns, claim.name, reschedule,
+               kProvisionerActor)
       .IgnoreError();
 }
 

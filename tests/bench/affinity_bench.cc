@@ -9,7 +9,7 @@ namespace {
 
 using model::testing::PodBuilder;
 
-constexpr double kGoal = 20'000;
+constexpr double kAffinityGoal = 20'000;
 
 // Of the like of it there are `jobs` / `apps`; `constrain` adds what it asks of the others.
 template <typename Constrain>
@@ -33,8 +33,8 @@ void Place(Run& run, const std::string& name, int64_t jobs, int64_t apps, bool g
     Require(static_cast<int64_t>(result.bindings.size()) == jobs,
             absl::StrCat(name, ": not all jobs were placed"));
   }
-  run.report.Add(
-      {name, "placements/s", Better::kHigher, rate, kGoal, std::nullopt, Median(cpu), note});
+  run.report.Add({name, "placements/s", Better::kHigher, rate, kAffinityGoal, std::nullopt,
+                  Median(cpu), note});
 }
 
 template <typename Constrain>

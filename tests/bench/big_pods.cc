@@ -12,7 +12,7 @@
 namespace fairlead::bench {
 namespace {
 
-namespace core = kube::testing::core;
+namespace wire = kube::testing::core;
 
 constexpr int64_t kPodsOfAJob = 4;
 constexpr int64_t kPodsOnANode = 20;
@@ -22,35 +22,35 @@ std::string Uid(absl::string_view kind, int64_t number) {
   return absl::StrCat(kind == "pod" ? "7f3c1d20" : "a91be044", "-5d1e-4c6b-9a57-", digits);
 }
 
-void SetQuantity(google::protobuf::Map<std::string, core::Quantity>& map, const char* name,
+void SetQuantity(google::protobuf::Map<std::string, wire::Quantity>& map, const char* name,
                  const std::string& amount) {
   map[name].set_string(amount);
 }
 
-void FillMeta(core::ObjectMeta& meta, absl::string_view kind, const std::string& name,
+void FillMeta(wire::ObjectMeta& meta, absl::string_view kind, const std::string& name,
               int64_t number) {
   meta.set_name(name);
   meta.set_uid(Uid(kind, number));
   meta.set_resourceversion(absl::StrCat(1'000'000 + number));
   meta.set_generation(1);
   meta.mutable_creationtimestamp()->set_seconds(1'700'000'000 + number / 100);
-  core::ManagedFieldsEntry& manager = *meta.add_managedfields();
+  wire::ManagedFieldsEntry& manager = *meta.add_managedfields();
   manager.set_manager("kube-controller-manager");
   // Field paths of a pod template with its environment are about this long.
   manager.set_fieldsv1(std::string(650, 'f'));
-  core::ManagedFieldsEntry& kubelet = *meta.add_managedfields();
+  wire::ManagedFieldsEntry& kubelet = *meta.add_managedfields();
   kubelet.set_manager("kubelet");
   kubelet.set_fieldsv1(std::string(350, 'k'));
 }
 
-void FillContainer(core::Container& container, int64_t number) {
+void FillContainer(wire::Container& container, int64_t number) {
   container.set_name("trainer");
   container.set_image("registry.example.com/research/trainer:2026.11.1");
   for (const char* word : {"python", "-m", "trainer", "--config=/etc/trainer/config.yaml"}) {
     container.add_command(word);
   }
   for (int i = 0; i < 8; ++i) {
-    core::EnvVar& variable = *container.add_env();
+    wire::EnvVar& variable = *container.add_env();
     variable.set_name(absl::StrCat("TRAINER_OPTION_", i));
     variable.set_value(absl::StrCat("value-of-option-", i, "-of-job-", number / kPodsOfAJob));
   }
@@ -66,10 +66,10 @@ std::string GroupOf(int64_t number) { return absl::StrCat("pg-", Numbered("train
 
 std::string NamespaceOf(int64_t number) { return absl::StrCat("team-", number / kPodsOfAJob % 20); }
 
-core::Pod BigPod(int64_t number, bool groups) {
+wire::Pod BigPod(int64_t number, bool groups) {
   const int64_t job = number / kPodsOfAJob;
-  core::Pod pod;
-  core::ObjectMeta& meta = *pod.mutable_metadata();
+  wire::Pod pod;
+  wire::ObjectMeta& meta = *pod.mutable_metadata();
   FillMeta(meta, "pod", Numbered("trainer", number), number);
   meta.set_generatename("trainer-");
   meta.set_namespace_(NamespaceOf(number));
@@ -82,21 +82,21 @@ core::Pod BigPod(int64_t number, bool groups) {
   annotations["prometheus.io/scrape"] = "true";
   annotations["batch.kubernetes.io/job-completion-index"] = absl::StrCat(number % kPodsOfAJob);
   if (groups) annotations[model::kPodGroupAnnotation] = GroupOf(number);
-  core::OwnerReference& owner = *meta.add_ownerreferences();
+  wire::OwnerReference& owner = *meta.add_ownerreferences();
   owner.set_apiversion("batch/v1");
   owner.set_kind("Job");
   owner.set_name(absl::StrCat("trainer-", job));
   owner.set_uid(Uid("job", job));
   owner.set_controller(true);
 
-  core::PodSpec& spec = *pod.mutable_spec();
+  wire::PodSpec& spec = *pod.mutable_spec();
   FillContainer(*spec.add_containers(), number);
   spec.set_schedulername("fairlead");
   spec.set_restartpolicy("Never");
   // Five per cent wait.
   if (number % 100 < 95) spec.set_nodename(Numbered("node", number / kPodsOnANode));
   (*spec.mutable_nodeselector())["kubernetes.io/arch"] = "amd64";
-  core::Volume& volume = *spec.add_volumes();
+  wire::Volume& volume = *spec.add_volumes();
   volume.set_name("kube-api-access");
   volume.mutable_volumesource()
       ->mutable_projected()
@@ -105,17 +105,17 @@ core::Pod BigPod(int64_t number, bool groups) {
       ->mutable_localobjectreference()
       ->set_name("kube-root-ca.crt");
   for (const char* key : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
-    core::Toleration& toleration = *spec.add_tolerations();
+    wire::Toleration& toleration = *spec.add_tolerations();
     toleration.set_key(key);
     toleration.set_operator_("Exists");
     toleration.set_effect("NoExecute");
     toleration.set_tolerationseconds(300);
   }
-  core::PodStatus& status = *pod.mutable_status();
+  wire::PodStatus& status = *pod.mutable_status();
   const bool runs = !spec.nodename().empty();
   status.set_phase(runs ? "Running" : "Pending");
   for (const char* type : {"PodScheduled", "Initialized", "ContainersReady", "Ready"}) {
-    core::PodCondition& condition = *status.add_conditions();
+    wire::PodCondition& condition = *status.add_conditions();
     condition.set_type(type);
     condition.set_status(runs ? "True" : "False");
     if (!runs) break;
@@ -123,9 +123,9 @@ core::Pod BigPod(int64_t number, bool groups) {
   return pod;
 }
 
-core::Node BigNode(int64_t number) {
-  core::Node node;
-  core::ObjectMeta& meta = *node.mutable_metadata();
+wire::Node BigNode(int64_t number) {
+  wire::Node node;
+  wire::ObjectMeta& meta = *node.mutable_metadata();
   const std::string name = Numbered("node", number);
   FillMeta(meta, "node", name, number);
   auto& labels = *meta.mutable_labels();
@@ -143,7 +143,7 @@ core::Node BigNode(int64_t number) {
   }
   (*meta.mutable_annotations())["volumes.kubernetes.io/controller-managed-attach-detach"] = "true";
   node.mutable_spec()->set_providerid(absl::StrCat("aws:///zone/i-0", number));
-  core::NodeStatus& status = *node.mutable_status();
+  wire::NodeStatus& status = *node.mutable_status();
   for (auto* amounts : {status.mutable_capacity(), status.mutable_allocatable()}) {
     SetQuantity(*amounts, "cpu", "192");
     SetQuantity(*amounts, "memory", "2097152Mi");
@@ -152,7 +152,7 @@ core::Node BigNode(int64_t number) {
     SetQuantity(*amounts, "nvidia.com/gpu", "8");
   }
   for (const char* type : {"MemoryPressure", "DiskPressure", "PIDPressure", "Ready"}) {
-    core::NodeCondition& condition = *status.add_conditions();
+    wire::NodeCondition& condition = *status.add_conditions();
     condition.set_type(type);
     condition.set_status(std::string(type) == "Ready" ? "True" : "False");
   }
@@ -173,9 +173,9 @@ void AppendItem(std::string& to, const std::string& message) {
 }
 
 std::string ListBody(const char* kind, const std::string& items) {
-  core::ListMeta list;
+  wire::ListMeta list;
   list.set_resourceversion("2000000");
-  core::Unknown envelope;
+  wire::Unknown envelope;
   envelope.mutable_typemeta()->set_apiversion("v1");
   envelope.mutable_typemeta()->set_kind(kind);
   std::string& raw = *envelope.mutable_raw();

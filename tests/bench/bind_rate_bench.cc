@@ -21,25 +21,25 @@ namespace {
 
 using model::testing::MakeQueue;
 
-constexpr int64_t kNodes = 1000;
-constexpr int64_t kPods = 5000;
-constexpr int kTeams = 10;
+constexpr int64_t kBindNodes = 1000;
+constexpr int64_t kBindPods = 5000;
+constexpr int kBindTeams = 10;
 
 std::vector<model::Queue> Queues() {
   std::vector<model::Queue> queues = {
       MakeQueue("department", "", model::kUnlimited, model::kUnlimited)};
-  for (int q = 0; q < kTeams; ++q) {
+  for (int q = 0; q < kBindTeams; ++q) {
     queues.push_back(MakeQueue(absl::StrCat("team-", q), "department", 1000, model::kUnlimited));
   }
   return queues;
 }
 
-std::string TeamOf(int64_t pod) { return absl::StrCat("team-", pod % kTeams); }
+std::string TeamOf(int64_t pod) { return absl::StrCat("team-", pod % kBindTeams); }
 
 // They outlive the pods of a round.
 void CreateGroups(ApiClient& api) {
   std::vector<kube::EncodedWrite> create;
-  for (int64_t p = 0; p < kPods; ++p) {
+  for (int64_t p = 0; p < kBindPods; ++p) {
     create.push_back(CreatePodGroup(Numbered("group", p), TeamOf(p)));
   }
   SendOrEnd(api, create, "PodGroups were not created");
@@ -47,7 +47,7 @@ void CreateGroups(ApiClient& api) {
 
 void CreatePods(ApiClient& api, bool groups) {
   std::vector<kube::EncodedWrite> create;
-  for (int64_t p = 0; p < kPods; ++p) {
+  for (int64_t p = 0; p < kBindPods; ++p) {
     PodToCreate pod{Numbered("pod", p), TeamOf(p)};
     if (groups) pod.group = Numbered("group", p);
     create.push_back(CreatePod(pod));
@@ -57,7 +57,7 @@ void CreatePods(ApiClient& api, bool groups) {
 
 void DeletePods(ApiClient& api) {
   std::vector<kube::EncodedWrite> remove;
-  for (int64_t p = 0; p < kPods; ++p) {
+  for (int64_t p = 0; p < kBindPods; ++p) {
     remove.push_back(
         {"DELETE", absl::StrCat("/api/v1/namespaces/", kNamespace, "/pods/", Numbered("pod", p)),
          kube::kJson, R"({"apiVersion":"v1","kind":"DeleteOptions","gracePeriodSeconds":0})"});
@@ -83,8 +83,8 @@ Round BareBinder(const ControlPlane& plane, int window, int connections) {
   for (const kube::Object& object : api.List(model::Kind::kPod)) {
     const model::ObjectMeta& meta = kube::MetaOf(object);
     const auto number = static_cast<int64_t>(binds.size());
-    binds.push_back(
-        kube::EncodeBind({meta.ns, meta.name, meta.uid, Numbered("node", number % kNodes), {}}));
+    binds.push_back(kube::EncodeBind(
+        {meta.ns, meta.name, meta.uid, Numbered("node", number % kBindNodes), {}}));
   }
   ComeToRest(plane, api);
   const double server_before = plane.CpuSeconds();
@@ -94,7 +94,7 @@ Round BareBinder(const ControlPlane& plane, int window, int connections) {
   round.binds_per_second = static_cast<double>(bound) / watch.Seconds();
   round.cpu_seconds = watch.CpuSeconds();
   round.server_cpu_seconds = plane.CpuSeconds() - server_before;
-  Require(bound == kPods, "the bare binder did not bind all pods");
+  Require(bound == kBindPods, "the bare binder did not bind all pods");
   return round;
 }
 
@@ -107,7 +107,7 @@ Round Fairlead(const ControlPlane& plane, bool events) {
   ComeToRest(plane, live.api());
   const double server_before = plane.CpuSeconds();
   const Stopwatch watch;
-  while (live.bound() + live.refused() < kPods) {
+  while (live.bound() + live.refused() < kBindPods) {
     live.Decide();
     live.Wait();
   }
@@ -115,16 +115,16 @@ Round Fairlead(const ControlPlane& plane, bool events) {
   round.binds_per_second = static_cast<double>(live.bound()) / watch.Seconds();
   round.cpu_seconds = watch.CpuSeconds();
   round.server_cpu_seconds = plane.CpuSeconds() - server_before;
-  Require(live.bound() == kPods, "a binding was refused");
+  Require(live.bound() == kBindPods, "a binding was refused");
   const kube::ExecutorStats stats = live.executor().GetStats();
   round.window = stats.window;
   round.decreases = static_cast<double>(stats.window_decreases);
   // Asynchronous work counts too.
   live.executor().Drain(absl::Seconds(20));
   for (const auto& [verb, count] : live.executor().GetStats().requests_by_verb) {
-    if (verb != "GET") round.own_writes_per_pod += static_cast<double>(count) / kPods;
+    if (verb != "GET") round.own_writes_per_pod += static_cast<double>(count) / kBindPods;
   }
-  round.writes_per_pod = (live.api().WritesSoFar() - before) / kPods;
+  round.writes_per_pod = (live.api().WritesSoFar() - before) / kBindPods;
   return round;
 }
 
@@ -149,7 +149,7 @@ bool BareFirst(int pair) { return std::popcount(static_cast<unsigned>(pair)) % 2
 
 void ReportRounds(Run& run, const std::string& name, const std::vector<Round>& rounds,
                   std::optional<Rival> rate_of, std::optional<Rival> cpu_of) {
-  constexpr double kPerThousand = 1000.0 / kPods;
+  constexpr double kPerThousand = 1000.0 / kBindPods;
   run.report.Add({name, "binds/s", Better::kHigher, Each(rounds, &Round::binds_per_second),
                   std::nullopt, std::move(rate_of), Median(Each(rounds, &Round::cpu_seconds)),
                   "5,000 pods, 1,000 nodes"});
@@ -206,7 +206,7 @@ void BindRate(Run& run) {
       const std::unique_ptr<ControlPlane> plane = StartOrSkip(run, name, groups ? run.crds : "");
       if (plane == nullptr) return;
       ApiClient api(plane->config(), 2);
-      CreateNodes(api, kNodes);
+      CreateNodes(api, kBindNodes);
       if (groups) CreateGroups(api);
       InPairs(run, *plane, events, groups);
     }

@@ -12,7 +12,7 @@ using model::testing::PodBuilder;
 // Armada's ScheduleMany on a 2-core machine (performance facts, section 8).
 constexpr double kArmadaPlacementsPerSecond = 97'000;
 
-constexpr int64_t kJobs = 64'000;
+constexpr int64_t kSmallJobs = 64'000;
 
 // One core and some memory; only the memory differs between classes.
 model::Pod SmallJob(int64_t number, int64_t classes) {
@@ -30,13 +30,13 @@ void PlacementSteps(Run& run, const std::string& name, int64_t nodes, int64_t cl
     LoopCluster cluster;
     cluster.Add(MakeQueue("team", "", model::kUnlimited, model::kUnlimited));
     for (int64_t n = 0; n < nodes; ++n) cluster.Add(MakeNode(Numbered("node", n), 0, 64, 512));
-    for (int64_t j = 0; j < kJobs; ++j) cluster.AddJob(SmallJob(j, classes), groups);
+    for (int64_t j = 0; j < kSmallJobs; ++j) cluster.AddJob(SmallJob(j, classes), groups);
     cluster.Sync();
     const Stopwatch watch;
     const core::StepResult result = cluster.Step();
-    rate.push_back(kJobs / watch.Seconds());
+    rate.push_back(kSmallJobs / watch.Seconds());
     cpu.push_back(watch.CpuSeconds());
-    Require(Count<model::BindPod>(result) == kJobs, absl::StrCat(name, ": not all bound"));
+    Require(Count<model::BindPod>(result) == kSmallJobs, absl::StrCat(name, ": not all bound"));
   }
   run.report.Add({name, "placements/s", Better::kHigher, rate, goal, std::nullopt, Median(cpu),
                   "whole step, actions made"});
@@ -53,12 +53,13 @@ void Placements(Run& run, absl::string_view name, int64_t nodes) {
       for (int64_t n = 0; n < nodes; ++n) {
         cluster.state().UpsertNode(MakeNode(Numbered("node", n), 0, 64, 512));
       }
-      for (int64_t j = 0; j < kJobs; ++j) cluster.state().UpsertPod(SmallJob(j, classes));
+      for (int64_t j = 0; j < kSmallJobs; ++j) cluster.state().UpsertPod(SmallJob(j, classes));
       const Stopwatch watch;
       const engine::CycleResult result = cluster.engine().RunCycle(model::testing::At(1000));
-      engine_rate.push_back(kJobs / watch.Seconds());
+      engine_rate.push_back(kSmallJobs / watch.Seconds());
       engine_cpu.push_back(watch.CpuSeconds());
-      Require(result.bindings.size() == kJobs, absl::StrCat(variant, ": not all jobs were placed"));
+      Require(result.bindings.size() == kSmallJobs,
+              absl::StrCat(variant, ": not all jobs were placed"));
     }
     const std::optional<Rival> rival =
         nodes == 1000 && classes == 1
@@ -234,7 +235,7 @@ void IdleCycleWith(Run& run, bool groups) {
 }
 
 // Many equal pods wait for the GPUs of a full cluster, of which none may be evicted.
-struct FullCluster {
+struct FullClusterShape {
   int64_t waiting = 0;
   int64_t allocate_depth = model::kUnlimited;
   int unchanged_steps = 0, forced_cycles = 0;
@@ -244,7 +245,7 @@ struct FullClusterTimes {
       ended_writes;
 };
 
-void MeasureFullCluster(const FullCluster& shape, bool groups, FullClusterTimes& out) {
+void MeasureFullCluster(const FullClusterShape& shape, bool groups, FullClusterTimes& out) {
   core::Options options = LoopCluster::QuietOptions();
   options.engine.allocate_depth = shape.allocate_depth;
   LoopCluster cluster(options);

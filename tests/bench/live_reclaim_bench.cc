@@ -12,15 +12,15 @@ namespace {
 
 using model::testing::MakeQueue;
 
-constexpr int64_t kNodes = 1000;
-constexpr int64_t kRunning = 8 * kNodes;
-constexpr int64_t kAsked = 1000;
+constexpr int64_t kReclaimNodes = 1000;
+constexpr int64_t kReclaimRunning = 8 * kReclaimNodes;
+constexpr int64_t kReclaimAsked = 1000;
 constexpr int kAskers = 16;  // as the load generator in KAI's measurement
 
 void FillCluster(ApiClient& api, bool groups) {
-  CreateNodes(api, kNodes);
+  CreateNodes(api, kReclaimNodes);
   std::vector<kube::EncodedWrite> create, mark;
-  for (int64_t p = 0; p < kRunning; ++p) {
+  for (int64_t p = 0; p < kReclaimRunning; ++p) {
     const std::string name = Numbered("run", p);
     AddPod(create, {name, "rich", 1, Numbered("node", p / 8)}, groups);
     mark.push_back(MarkRunning(name));
@@ -38,8 +38,8 @@ void EndToEndReclaimWith(Run& run, bool groups) {
     ApiClient api(plane->config(), 2);
     FillCluster(api, groups);
     LiveLoop live(*plane, LoopCluster::QuietOptions(),
-                  {MakeQueue("rich", "", kRunning - kAsked, model::kUnlimited),
-                   MakeQueue("poor", "", kAsked, model::kUnlimited)});
+                  {MakeQueue("rich", "", kReclaimRunning - kReclaimAsked, model::kUnlimited),
+                   MakeQueue("poor", "", kReclaimAsked, model::kUnlimited)});
     live.Read();
     live.Decide();
     plane->WaitUntilIdle();
@@ -47,24 +47,25 @@ void EndToEndReclaimWith(Run& run, bool groups) {
     const uint64_t cycles_before = live.cycles();
 
     std::vector<kube::EncodedWrite> ask;
-    for (int64_t p = 0; p < kAsked; ++p) AddPod(ask, {Numbered("ask", p), "poor"}, groups);
+    for (int64_t p = 0; p < kReclaimAsked; ++p) AddPod(ask, {Numbered("ask", p), "poor"}, groups);
     const Stopwatch watch;
     std::future<void> asking = std::async(
         std::launch::async, [&] { SendOrEnd(api, ask, "the pods were not created", kAskers); });
     double first = 0, answered = 0, all = 0;
     // The answer to the last eviction may come after the binding that needed its capacity.
-    while ((live.bound() < kAsked || live.evicted() < kAsked) && watch.Seconds() < 60) {
+    while ((live.bound() < kReclaimAsked || live.evicted() < kReclaimAsked) &&
+           watch.Seconds() < 60) {
       live.Wait();
       // Answers count when they are read, before the decision that follows.
       if (first == 0 && live.saw_pod_go()) first = watch.Seconds();
       if (answered == 0 && live.evicted() > 0) answered = watch.Seconds();
-      if (all == 0 && live.bound() == kAsked) all = watch.Seconds();
+      if (all == 0 && live.bound() == kReclaimAsked) all = watch.Seconds();
       live.Decide();
     }
     asking.get();
-    Require(live.bound() == kAsked, "not all pods were bound within 60 s");
-    Require(live.evicted() == kAsked,
-            absl::StrCat(live.evicted(), " evicted for ", kAsked, " GPUs"));
+    Require(live.bound() == kReclaimAsked, "not all pods were bound within 60 s");
+    Require(live.evicted() == kReclaimAsked,
+            absl::StrCat(live.evicted(), " evicted for ", kReclaimAsked, " GPUs"));
     first_s.push_back(first);
     answered_s.push_back(answered);
     bound_s.push_back(all);

@@ -11,8 +11,8 @@
 namespace fairlead::bench {
 namespace {
 
-constexpr int64_t kNodes = 5000;
-constexpr int64_t kPods = 100'000;
+constexpr int64_t kMemoryNodes = 5000;
+constexpr int64_t kMemoryPods = 100'000;
 
 }  // namespace
 
@@ -26,10 +26,10 @@ void Memory5k100kChild(bool groups) {
   // The first page warms up what is allocated once.
   (void)PodListBody(PodItems(0, kBigPage));
   const double empty = MemoryMib("VmRSS");
-  double seconds = LoadBig(cluster, model::Kind::kNode, kNodes);
+  double seconds = LoadBig(cluster, model::Kind::kNode, kMemoryNodes);
   const double nodes = MemoryMib("VmRSS");
-  if (groups) seconds += LoadBig(cluster, model::Kind::kPodGroup, kPods);
-  seconds += LoadBig(cluster, model::Kind::kPod, kPods, groups);
+  if (groups) seconds += LoadBig(cluster, model::Kind::kPodGroup, kMemoryPods);
+  seconds += LoadBig(cluster, model::Kind::kPod, kMemoryPods, groups);
   cluster.Sync();
   const double loaded = MemoryMib("VmRSS");
   const Stopwatch watch;
@@ -53,9 +53,9 @@ void Memory5k100kWith(Run& run, bool groups) {
     return bytes;
   };
   std::vector<double> by_pod = each("loaded", "nodes");
-  for (double& value : by_pod) value /= kPods;
+  for (double& value : by_pod) value /= kMemoryPods;
   std::vector<double> by_node = each("nodes", "empty");
-  for (double& value : by_node) value /= kNodes;
+  for (double& value : by_node) value /= kMemoryNodes;
   // KAI's scheduler at 5,000 nodes and 10,000 pods (measured facts, section 1 table e).
   run.report.Add({name, "MiB", Better::kLower, figures["decided"], 300,
                   Rival{"KAI peak, 10,000 pods", 1009}, std::nullopt,
@@ -84,23 +84,23 @@ void DecodePods100kChild(bool groups) {
   std::string body;
   {
     std::string items;
-    for (int64_t first = 0; first < kPods; first += kBigPage) {
+    for (int64_t first = 0; first < kMemoryPods; first += kBigPage) {
       items += PodItems(first, kBigPage, groups);
     }
     body = PodListBody(items);
   }
-  const std::string group_body = groups ? PodGroupListBody(0, kPods) : "";
+  const std::string group_body = groups ? PodGroupListBody(0, kMemoryPods) : "";
   const Stopwatch watch;
   auto list = kube::DecodeList(model::Kind::kPod, kube::kProtobuf, body);
   const double seconds = watch.Seconds();
   const double cpu = watch.CpuSeconds();
-  Require(list.ok() && list->items.size() == kPods, "pods are missing");
+  Require(list.ok() && list->items.size() == kMemoryPods, "pods are missing");
   double group_seconds = 0;
   if (groups) {
     const Stopwatch of_groups;
     auto group_list = kube::DecodeList(model::Kind::kPodGroup, kube::kJson, group_body);
     group_seconds = of_groups.Seconds();
-    Require(group_list.ok() && group_list->items.size() == kPods, "PodGroups are missing");
+    Require(group_list.ok() && group_list->items.size() == kMemoryPods, "PodGroups are missing");
   }
   std::printf("seconds=%f cpu=%f megabytes=%f groups=%f group_megabytes=%f\n", seconds, cpu,
               static_cast<double>(body.size()) / 1e6, group_seconds,
@@ -118,7 +118,7 @@ void DecodePods100kWith(Run& run, bool groups) {
   run.report.Add({name, "s", Better::kLower, figures["seconds"], 0.3, std::nullopt,
                   Median(figures["cpu"]),
                   absl::StrFormat("%.0f MB, %.0f bytes a pod; a process of its own", megabytes,
-                                  megabytes * 1e6 / kPods)});
+                                  megabytes * 1e6 / kMemoryPods)});
   run.report.Add({name + "/speed", "MB/s", Better::kHigher, speed, std::nullopt, std::nullopt,
                   std::nullopt, ""});
   if (!groups) return;

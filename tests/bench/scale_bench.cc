@@ -8,8 +8,8 @@
 namespace fairlead::bench {
 namespace {
 
-constexpr int64_t kNodes = 100'000;
-constexpr int64_t kPods = 1'000'000;
+constexpr int64_t kScaleNodes = 100'000;
+constexpr int64_t kScalePods = 1'000'000;
 constexpr int kEvents = 20;
 
 }  // namespace
@@ -21,9 +21,9 @@ void Scale100kChild(bool groups) {
     cluster.Add(
         model::testing::MakeQueue(absl::StrCat("team-", q), "research", 2000, model::kUnlimited));
   }
-  double seconds = LoadBig(cluster, model::Kind::kNode, kNodes);
-  if (groups) seconds += LoadBig(cluster, model::Kind::kPodGroup, kPods);
-  seconds += LoadBig(cluster, model::Kind::kPod, kPods, groups);
+  double seconds = LoadBig(cluster, model::Kind::kNode, kScaleNodes);
+  if (groups) seconds += LoadBig(cluster, model::Kind::kPodGroup, kScalePods);
+  seconds += LoadBig(cluster, model::Kind::kPod, kScalePods, groups);
   cluster.Sync();
   const Stopwatch first;
   const core::StepResult result = cluster.Step();

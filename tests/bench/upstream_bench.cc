@@ -12,7 +12,7 @@ using model::testing::PodBuilder;
 
 constexpr int64_t kGib = int64_t{1} << 30;
 constexpr double kGoalPlain = 300'000;
-constexpr double kGoal = 20'000;
+constexpr double kHardGoal = 20'000;
 
 model::PodAffinityTerm Prefers(const std::string& app, const char* key) {
   model::PodAffinityTerm term = TermTo(app, key);
@@ -38,7 +38,7 @@ struct Shape {
   std::string name;
   int64_t nodes = kLikeNodes, jobs = 0;
   int64_t kinds = 1;  // of the like of a pod there are `jobs` / `kinds`
-  double goal = kGoal;
+  double goal = kHardGoal;
 };
 
 // `constrain` adds what a pod asks of others.

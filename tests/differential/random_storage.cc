@@ -3,6 +3,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "tests/differential/random_terms.h"
 
 namespace fairlead::differential {
 namespace {
@@ -11,7 +12,6 @@ constexpr int kClaimsPerNamespace = 8;
 constexpr int kFreeVolumes = 16;
 constexpr int kCapacities = 6;
 
-const std::vector<std::string> kZones = {"a", "b", "c"};
 const std::vector<std::string> kDrivers = {"csi.fast", "csi.slow"};
 // Those of which a claim waits for its first consumer.
 const std::vector<std::string> kDelayed = {"local", "fast", "slow"};

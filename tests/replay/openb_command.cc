@@ -36,7 +36,7 @@ in percent, beside the best policy of FOLDER/expected_allocation.csv where that 
 
 namespace {
 
-struct Command {
+struct OpenbArguments {
   std::string folder;
   ReplayOptions options;
   std::vector<std::string> traces;
@@ -46,8 +46,8 @@ struct Command {
 
 using Published = std::map<std::pair<std::string, int64_t>, PublishedCurves>;
 
-absl::StatusOr<Command> Parse(const std::vector<std::string>& args) {
-  Command command;
+absl::StatusOr<OpenbArguments> ParseOpenb(const std::vector<std::string>& args) {
+  OpenbArguments command;
   if (args.empty()) return absl::InvalidArgumentError("expected: openb FOLDER");
   command.folder = args[0];
   for (size_t i = 1; i < args.size(); ++i) {
@@ -99,7 +99,7 @@ std::string CurveJson(const std::vector<double>& curve) {
                       "]");
 }
 
-void PrintJson(const Command& command, const Published& known, const std::string& trace,
+void PrintJson(const OpenbArguments& command, const Published& known, const std::string& trace,
                int64_t seed, const ReplayResult& result,
                const std::pair<std::string, double>& best) {
   std::string published = "null";
@@ -125,7 +125,7 @@ void PrintJson(const Command& command, const Published& known, const std::string
   std::fflush(stdout);
 }
 
-absl::Status RunTrace(const Command& command, const std::vector<TraceNode>& nodes,
+absl::Status RunTrace(const OpenbArguments& command, const std::vector<TraceNode>& nodes,
                       const std::string& trace, const Published& published) {
   const absl::StatusOr<std::vector<TracePod>> pods = ReadPods(PodFile(command.folder, trace));
   if (!pods.ok()) return pods.status();
@@ -165,7 +165,7 @@ absl::Status RunTrace(const Command& command, const std::vector<TraceNode>& node
   return absl::OkStatus();
 }
 
-absl::Status Run(Command command) {
+absl::Status RunOpenb(OpenbArguments command) {
   const absl::StatusOr<std::vector<TraceNode>> nodes = ReadNodes(NodeFile(command.folder));
   if (!nodes.ok()) return nodes.status();
   const absl::StatusOr<Published> published = ReadPublished(command.folder);
@@ -193,9 +193,9 @@ absl::Status Run(Command command) {
 }  // namespace
 
 int OpenbCommand(const std::vector<std::string>& args) {
-  absl::StatusOr<Command> command = Parse(args);
+  absl::StatusOr<OpenbArguments> command = ParseOpenb(args);
   if (!command.ok()) return ExitCode(command.status(), kOpenbUsage);
-  return ExitCode(Run(*std::move(command)), nullptr);
+  return ExitCode(RunOpenb(*std::move(command)), nullptr);
 }
 
 }  // namespace fairlead::replay

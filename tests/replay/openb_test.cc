@@ -51,7 +51,7 @@ TEST(GoRandomTest, DealsWhatGoDeals) {
 }
 
 std::string FileWith(const std::string& name, const std::string& text) {
-  const std::string file = testing::TempDir() + "/" + name;
+  const std::string file = ::testing::TempDir() + "/" + name;
   std::ofstream(file) << text;
   return file;
 }
@@ -147,7 +147,7 @@ TEST(ReplayTest, CountsWhatIsPlacedAndTurnsAwayTheRest) {
             absl::StatusCode::kInvalidArgument);
 }
 
-class PublishedTraceTest : public testing::Test {
+class PublishedTraceTest : public ::testing::Test {
  protected:
   void SetUp() override {
     const char* shared = std::getenv("FAIRLEAD_SHARED");

@@ -52,7 +52,7 @@ namespace {
 
 using QuotaRule = std::vector<int64_t> (*)(const PhillyTrace& trace, int64_t gpus);
 
-struct Command {
+struct PhillyArguments {
   std::string file;
   std::vector<int64_t> gpus = {512};
   QuotaRule quotas = QuotasByGpuTime;
@@ -70,7 +70,7 @@ bool ParseSwitch(const std::string& text, bool& out) {
   return out || text == "off";
 }
 
-absl::Status ReadFlag(const std::string& flag, const std::string& value, Command& command) {
+absl::Status ReadFlag(const std::string& flag, const std::string& value, PhillyArguments& command) {
   engine::EngineOptions& engine = command.options.engine;
   if (flag == "--gpus") {
     command.gpus.clear();
@@ -135,8 +135,8 @@ absl::Status ReadFlag(const std::string& flag, const std::string& value, Command
   return Understood(command.json);
 }
 
-absl::StatusOr<Command> Parse(const std::vector<std::string>& args) {
-  Command command;
+absl::StatusOr<PhillyArguments> ParsePhilly(const std::vector<std::string>& args) {
+  PhillyArguments command;
   command.options.engine = PhillyEngine();
   if (args.empty()) return absl::InvalidArgumentError("expected: philly FILE");
   command.file = args[0];
@@ -165,7 +165,7 @@ std::string WaitsOf(const PhillyTrace& trace, const PhillyResult& result, int64_
   return absl::StrCat("[", absl::StrJoin(quantiles, ","), "]");
 }
 
-void Print(const Command& command, const PhillyTrace& trace, const std::string& name,
+void Print(const PhillyArguments& command, const PhillyTrace& trace, const std::string& name,
            const PhillyResult& result, double seconds, const PhillyReplayStats& stats) {
   const PhillySummary s = Summarise(trace, result);
   if (command.json) {
@@ -202,7 +202,7 @@ std::string NameOf(const PhillyOptions& options) {
                       options.durations != DurationsSaid::kNone ? ", told" : "");
 }
 
-absl::Status Run(Command command) {
+absl::Status RunPhilly(PhillyArguments command) {
   absl::StatusOr<PhillyTrace> read = ReadPhilly(command.file);
   FAIRLEAD_RETURN_IF_ERROR(read.status());
   PhillyTrace& trace = *read;
@@ -244,9 +244,9 @@ absl::Status Run(Command command) {
 }  // namespace
 
 int PhillyCommand(const std::vector<std::string>& args) {
-  absl::StatusOr<Command> command = Parse(args);
+  absl::StatusOr<PhillyArguments> command = ParsePhilly(args);
   if (!command.ok()) return ExitCode(command.status(), kPhillyUsage);
-  return ExitCode(Run(*std::move(command)), nullptr);
+  return ExitCode(RunPhilly(*std::move(command)), nullptr);
 }
 
 }  // namespace fairlead::replay

@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 constexpr char kHeader[] = "timestamp,duration,num_gpus,gpu_time,cluster\n";
 
 std::string FileWith(const std::string& text) {
-  const std::string file = testing::TempDir() + "/philly.csv";
+  const std::string file = ::testing::TempDir() + "/philly.csv";
   std::ofstream(file) << kHeader << text;
   return file;
 }
