@@ -9,6 +9,8 @@ find_package(simdjson REQUIRED)
 find_package(GTest REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
+# It asks for -pthread, with which no file may use headers that were precompiled without.
+set_property(TARGET PkgConfig::RE2 PROPERTY INTERFACE_COMPILE_OPTIONS)
 find_package(Boost 1.81 REQUIRED)  # headers alone: Heap, and Beast and Asio in server/
 find_package(nlohmann_json REQUIRED)  # sim/world and tests/differential
 pkg_check_modules(PROMETHEUS REQUIRED IMPORTED_TARGET prometheus-cpp-core)

@@ -1,7 +1,10 @@
 // ResourceClaim, ResourceSlice and DeviceClass (resource.k8s.io/v1) from JSON.
+#include <map>
 #include <optional>
+#include <string>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "kube/codec/json_codec.h"
@@ -33,13 +36,28 @@ std::string RawObject(JsonReader& reader, JsonValue value, const FieldPath& path
   return raw;
 }
 
-// The JSON of an array of objects; "" for an empty one.
-std::string RawObjects(JsonReader& reader, JsonValue value, const FieldPath& path) {
-  std::string raw;
+void ReadTolerations(JsonReader& reader, JsonValue value, const FieldPath& path,
+                     model::DeviceRequest& out) {
+  out.tolerations.clear();
   reader.Items(value, path, [&](size_t i, JsonValue item) {
-    absl::StrAppend(&raw, raw.empty() ? "[" : ",", RawObject(reader, item, path.Item(i)));
+    const FieldPath at = path.Item(i);
+    std::string raw;
+    model::DeviceToleration& toleration = out.tolerates.emplace_back();
+    reader.RawFields(item, at, raw, [&](absl::string_view key, JsonValue v) {
+      const FieldPath field = at.Field(key);
+      if (key == "key") reader.String(v, field, toleration.key);
+      if (key == "value") reader.String(v, field, toleration.value);
+      if (key == "effect") reader.String(v, field, toleration.effect);
+      if (key != "operator") return;
+      const absl::string_view op = reader.Text(v, field);
+      toleration.exists = op == "Exists";
+      if (!toleration.exists && op != "Equal" && !op.empty()) {
+        reader.problems().Add(field, absl::StrCat(Quoted(op), " is not understood"));
+      }
+    });
+    absl::StrAppend(&out.tolerations, out.tolerations.empty() ? "[" : ",", raw);
   });
-  return raw.empty() ? raw : raw + "]";
+  if (!out.tolerations.empty()) out.tolerations += "]";
 }
 
 // [{requests, opaque: {driver, parameters}}]
@@ -79,7 +97,11 @@ void ReadAttribute(JsonReader& reader, JsonValue value, const FieldPath& path,
     } else if (key == "string" || key == "version") {
       std::string text;
       reader.String(v, at, text);
-      attribute.value = std::move(text);
+      if (key == "version") {
+        attribute.value = model::DeviceVersion{std::move(text)};
+      } else {
+        attribute.value = std::move(text);
+      }
     } else {
       return;
     }
@@ -108,29 +130,80 @@ bool HasItems(JsonReader& reader, JsonValue value, const FieldPath& path) {
   return any;
 }
 
-// A taint of effect None only informs.
-std::string ReadDeviceTaints(JsonReader& reader, JsonValue value, const FieldPath& path) {
-  std::string worst;
+// As upstream, taints of another effect than these keep nobody away.
+void ReadDeviceTaints(JsonReader& reader, JsonValue value, const FieldPath& path,
+                      std::vector<model::DeviceTaint>& out) {
   reader.Items(value, path, [&](size_t i, JsonValue item) {
     const FieldPath at = path.Item(i);
-    std::string key;
-    std::string effect;
+    model::DeviceTaint taint;
     reader.Fields(item, at, [&](absl::string_view field, JsonValue v) {
-      if (field == "key") reader.String(v, at.Field(field), key);
-      if (field == "effect") reader.String(v, at.Field(field), effect);
+      if (field == "key") reader.String(v, at.Field(field), taint.key);
+      if (field == "value") reader.String(v, at.Field(field), taint.value);
+      if (field == "effect") reader.String(v, at.Field(field), taint.effect);
     });
-    if (effect != "None") worst = absl::StrCat("it has the taint ", key, ":", effect);
+    if (taint.effect == "NoSchedule" || taint.effect == "NoExecute") {
+      out.push_back(std::move(taint));
+    }
   });
-  return worst;
 }
 
-// Marks devices that depend on other devices, on several claims or on another place than their
-// slice. Allocating such a device by itself could allocate it twice.
+// {name: {value: quantity}}
+void ReadCounters(JsonReader& reader, JsonValue value, const FieldPath& path,
+                  absl::FunctionRef<void(absl::string_view, int64_t)> add) {
+  reader.Fields(value, path, [&](absl::string_view name, JsonValue counter) {
+    const FieldPath at = path.Key(name);
+    reader.Fields(counter, at, [&](absl::string_view key, JsonValue v) {
+      if (key != "value") return;
+      const std::optional<absl::string_view> text = reader.NumberOrText(v, at.Field(key));
+      if (!text.has_value()) return;
+      const absl::StatusOr<int64_t> amount_milli = model::ParseQuantity(*text, 1000);
+      if (amount_milli.ok() && *amount_milli >= 0) return add(name, *amount_milli);
+      reader.problems().Add(at.Field(key), absl::StrCat(Quoted(*text), " is not an amount"));
+    });
+  });
+}
+
+// [{counterSet, counters}]
+void ReadCounterUses(JsonReader& reader, JsonValue value, const FieldPath& path,
+                     std::vector<model::CounterUse>& out) {
+  reader.Items(value, path, [&](size_t i, JsonValue item) {
+    const FieldPath at = path.Item(i);
+    std::string set;
+    const size_t first = out.size();
+    reader.Fields(item, at, [&](absl::string_view key, JsonValue v) {
+      if (key == "counterSet") reader.String(v, at.Field(key), set);
+      if (key != "counters") return;
+      ReadCounters(reader, v, at.Field(key), [&](absl::string_view name, int64_t amount_milli) {
+        out.push_back({"", std::string(name), amount_milli});
+      });
+    });
+    for (size_t use = first; use < out.size(); ++use) out[use].set = set;
+  });
+}
+
+// [{name, counters}]
+void ReadSharedCounters(JsonReader& reader, JsonValue value, const FieldPath& path,
+                        model::ResourceSlice& out) {
+  reader.Items(value, path, [&](size_t i, JsonValue item) {
+    const FieldPath at = path.Item(i);
+    std::string name;
+    std::map<std::string, int64_t> counters_milli;
+    reader.Fields(item, at, [&](absl::string_view key, JsonValue v) {
+      if (key == "name") reader.String(v, at.Field(key), name);
+      if (key != "counters") return;
+      ReadCounters(reader, v, at.Field(key), [&](absl::string_view counter, int64_t amount_milli) {
+        counters_milli[std::string(counter)] = amount_milli;
+      });
+    });
+    out.counters_milli[name] = std::move(counters_milli);
+  });
+}
+
+// Marks devices that depend on several claims or on another place than their slice. Allocating such
+// a device by itself could allocate it twice.
 void ReadUnusable(JsonReader& reader, absl::string_view key, JsonValue v, const FieldPath& at,
                   std::string& out) {
   std::string why;
-  if (key == "taints") why = ReadDeviceTaints(reader, v, at);
-  if (key == "consumesCounters" && HasItems(reader, v, at)) why = "it is a partition of another";
   if (key == "bindingConditions" && HasItems(reader, v, at)) why = "it has binding conditions";
   if (key == "nodeName" || key == "nodeSelector" || key == "allNodes") why = "it has its own nodes";
   if (key == "allowMultipleAllocations") {
@@ -146,6 +219,8 @@ void ReadDevice(JsonReader& reader, JsonValue value, const FieldPath& path, mode
     const FieldPath at = path.Field(key);
     ReadUnusable(reader, key, v, at, out.unusable);
     if (key == "name") reader.String(v, at, out.name);
+    if (key == "taints") ReadDeviceTaints(reader, v, at, out.taints);
+    if (key == "consumesCounters") ReadCounterUses(reader, v, at, out.uses);
     if (key == "attributes") {
       reader.Fields(v, at, [&](absl::string_view name, JsonValue attribute) {
         ReadAttribute(reader, attribute, at.Key(name), out.attributes, name);
@@ -176,6 +251,7 @@ void ReadSliceSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
         }
       });
     }
+    if (key == "sharedCounters") ReadSharedCounters(reader, v, at, out);
     if (key == "devices") {
       reader.Items(v, at, [&](size_t i, JsonValue item) {
         ReadDevice(reader, item, at.Item(i), out.devices.emplace_back());
@@ -189,7 +265,7 @@ void ReadAskedDevices(JsonReader& reader, absl::string_view key, JsonValue v, co
                       model::DeviceRequest& out) {
   if (key == "deviceClassName") return reader.String(v, at, out.device_class);
   if (key == "selectors") return ReadSelectors(reader, v, at, out.selectors);
-  if (key == "tolerations") out.tolerations = RawObjects(reader, v, at);
+  if (key == "tolerations") return ReadTolerations(reader, v, at, out);
   if (key == "count") {
     const std::optional<int64_t> count = reader.Int64(v, at);
     if (!count.has_value()) return;
@@ -205,9 +281,7 @@ void ReadAskedDevices(JsonReader& reader, absl::string_view key, JsonValue v, co
       reader.problems().Add(at, absl::StrCat(Quoted(mode), " is not understood"));
     }
   } else if (key == "adminAccess") {
-    bool admin = false;
-    reader.Bool(v, at, admin);
-    if (admin) reader.problems().Add(at, "is not placed yet");
+    reader.Bool(v, at, out.admin_access);
   } else if (key == "capacity") {
     reader.problems().Add(at, "is not placed yet");
   }
@@ -217,6 +291,8 @@ void ReadSubRequest(JsonReader& reader, JsonValue value, const FieldPath& path,
                     model::DeviceRequest& out) {
   reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
     if (key == "name") return reader.String(v, path.Field(key), out.name);
+    // The API has no such field.
+    if (key == "adminAccess") return reader.problems().Add(path.Field(key), "is not understood");
     ReadAskedDevices(reader, key, v, path.Field(key), out);
   });
   if (out.name.empty()) reader.problems().Add(path.Field("name"), "must be specified");
@@ -250,15 +326,18 @@ void ReadConstraint(JsonReader& reader, JsonValue value, const FieldPath& path,
   reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
     const FieldPath at = path.Field(key);
     if (key == "requests") return reader.Strings(v, at, out.requests);
-    if (key != "matchAttribute") return reader.problems().Add(at, "is not placed yet");
-    reader.String(v, at, out.match_attribute);
-    if (!absl::StrContains(out.match_attribute, '/')) {
-      reader.problems().Add(at, absl::StrCat(Quoted(out.match_attribute), " has no domain"));
+    out.distinct = key == "distinctAttribute";
+    if (!out.distinct && key != "matchAttribute") {
+      return reader.problems().Add(at, "is not placed yet");
+    }
+    reader.String(v, at, out.attribute);
+    if (!absl::StrContains(out.attribute, '/')) {
+      reader.problems().Add(at, absl::StrCat(Quoted(out.attribute), " has no domain"));
     }
   });
   // A constraint of an unknown kind may not be ignored.
-  if (out.match_attribute.empty()) {
-    reader.problems().Add(path.Field("matchAttribute"), "must be specified");
+  if (out.attribute.empty()) {
+    reader.problems().Add(path, "must have one of matchAttribute and distinctAttribute");
   }
 }
 
@@ -292,6 +371,7 @@ void ReadResult(JsonReader& reader, JsonValue value, const FieldPath& path,
     if (key == "driver") reader.String(v, at, out.driver);
     if (key == "pool") reader.String(v, at, out.pool);
     if (key == "device") reader.String(v, at, out.device);
+    if (key == "adminAccess") reader.Bool(v, at, out.admin_access);
   });
 }
 

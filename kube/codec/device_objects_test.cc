@@ -58,7 +58,10 @@ TEST(DeviceObjects, WhatIsNotUnderstoodIsSaid) {
       {R"("exactly":{"deviceClassName":"a","count":9223372036854775807})", "count"},
       {R"("exactly":{"deviceClassName":"a","count":"2"})", "count"},
       {R"("exactly":{"deviceClassName":"a","allocationMode":"Some"})", "allocationMode"},
-      {R"("exactly":{"deviceClassName":"a","adminAccess":true})", "adminAccess"},
+      {R"("exactly":{"deviceClassName":"a","adminAccess":"yes"})", "adminAccess"},
+      {R"("exactly":{"deviceClassName":"a","capacity":{}})", "capacity"},
+      {R"("exactly":{"deviceClassName":"a","tolerations":[{"operator":"Gt"}]})",
+       "tolerations[0].operator"},
       {R"("exactly":{"deviceClassName":"a","selectors":[{"rego":{}}]})", "rego"},
       {R"("exactly":7)", "exactly"},
   };
@@ -79,10 +82,11 @@ TEST(DeviceObjects, AConstraintThatIsNotUnderstoodIsNotLeftOut) {
       {R"({"requests":["r"],"matchAttribute":"d.io/numa"})", ""},
       {R"({"matchAttribute":"numa"})", R"(constraints[0].matchAttribute: "numa" has no domain)"},
       {R"({"matchAttribute":7})", "constraints[0].matchAttribute"},
-      {R"({"distinctAttribute":"d.io/numa"})", "constraints[0].distinctAttribute"},
+      {R"({"distinctAttribute":"d.io/numa"})", ""},
+      {R"({"distinctAttribute":"numa"})", "constraints[0].distinctAttribute"},
       {R"({"matchAttribute":"d.io/numa","near":true})", "constraints[0].near"},
       {R"({"requests":"r","matchAttribute":"d.io/numa"})", "constraints[0].requests"},
-      {R"({"requests":["r"]})", "constraints[0].matchAttribute"},
+      {R"({"requests":["r"]})", "constraints[0]: must have one of matchAttribute"},
       {R"("same")", "constraints[0]"},
   };
   for (const Case& c : cases) {
@@ -117,6 +121,7 @@ TEST(DeviceObjects, ReadsWhatThereIsToChooseFrom) {
   any.device_class = "b";
   any.all = true;
   any.tolerations = R"([{"key":"k"}])";
+  any.tolerates = {{"k", "", "", false}};
   EXPECT_THAT(claim.requests[0].first_available, ElementsAre(big, any));
   EXPECT_EQ(claim.requests[0].device_class, "");
   EXPECT_TRUE(claim.requests[1].all);
@@ -144,11 +149,6 @@ TEST(DeviceObjects, DevicesThatCannotBeGivenAwayAloneSayWhy) {
   };
   const Case cases[] = {
       {R"("attributes":{})", ""},
-      {R"("taints":[{"key":"k","effect":"None"}])", ""},
-      {R"("taints":[{"key":"k","effect":"NoSchedule"}])", "taint k:NoSchedule"},
-      {R"("taints":[{"key":"k","effect":"NoExecute"},{"key":"l","effect":"None"}])", "NoExecute"},
-      {R"("consumesCounters":[])", ""},
-      {R"("consumesCounters":[{"counterSet":"gpu-0"}])", "partition"},
       {R"("bindingConditions":["attached"])", "binding conditions"},
       {R"("allowMultipleAllocations":false)", ""},
       {R"("allowMultipleAllocations":true)", "several claims"},
@@ -172,6 +172,9 @@ TEST(DeviceObjects, WhatAnAllocationRepeatsIsKeptAsItIs) {
           R"({"opaque":{"driver":"e.io","parameters":{}}}]}})"));
   EXPECT_EQ(claim.invalid, "");
   EXPECT_EQ(claim.requests.at(0).tolerations, R"([{"key":"k","operator":"Exists"},{"key":"l"}])");
+  EXPECT_THAT(claim.requests[0].tolerates,
+              ElementsAre(model::DeviceToleration{"k", "", "", true},
+                          model::DeviceToleration{"l", "", "", false}));
   ASSERT_EQ(claim.config.size(), 2);
   EXPECT_THAT(claim.config[0].requests, ElementsAre("r"));
   EXPECT_EQ(claim.config[0].opaque, R"({"driver":"d.io","parameters":{"x":[1, {"y":null}]}})");
@@ -208,7 +211,7 @@ TEST(DeviceObjects, AClaimMayBeReservedForWhatIsNoPod) {
 TEST(DeviceObjects, StatusSurvivesWritingAndReading) {
   model::ResourceClaim claim;
   claim.allocated = true;
-  claim.devices = {{"r", "d.io", "pool", "0"}, {"r", "d.io", "pool", "1"}};
+  claim.devices = {{"r", "d.io", "pool", "0"}, {"r", "d.io", "pool", "1", "", true}};
   claim.reserved_for = {"u1", "u2"};
   const auto read = Decode<model::ResourceClaim>(
       Doc("ResourceClaim", absl::StrCat("\"status\":", EncodeClaimStatus(claim, "n"))));
@@ -216,6 +219,29 @@ TEST(DeviceObjects, StatusSurvivesWritingAndReading) {
   EXPECT_EQ(read.devices, claim.devices);
   EXPECT_EQ(read.reserved_for, claim.reserved_for);
   EXPECT_EQ(EncodeClaimStatus({}, ""), "{}");
+}
+
+TEST(DeviceObjects, ReadsPartitionsAndTaints) {
+  const auto slice = Decode<model::ResourceSlice>(
+      Doc("ResourceSlice",
+          R"("spec":{"sharedCounters":[{"name":"gpu-0","counters":{"memory":{"value":"40Gi"},)"
+          R"("engines":{"value":"1500m"}}}],"devices":[{"name":"0","taints":[)"
+          R"({"key":"k","value":"v","effect":"NoExecute"},{"key":"l","effect":"None"},)"
+          R"({"key":"m","effect":"NoSchedule"}],"consumesCounters":[)"
+          R"({"counterSet":"gpu-0","counters":{"engines":{"value":1}}}]}]})"));
+  EXPECT_EQ(slice.invalid, "");
+  EXPECT_EQ(slice.counters_milli.at("gpu-0").at("memory"), (int64_t{40} << 30) * 1000);
+  EXPECT_EQ(slice.counters_milli.at("gpu-0").at("engines"), 1500);
+  ASSERT_EQ(slice.devices.size(), 1);
+  EXPECT_THAT(slice.devices[0].uses, ElementsAre(model::CounterUse{"gpu-0", "engines", 1000}));
+  EXPECT_THAT(slice.devices[0].taints, ElementsAre(model::DeviceTaint{"k", "v", "NoExecute"},
+                                                   model::DeviceTaint{"m", "", "NoSchedule"}));
+  for (const char* wrong : {R"({"value":"x"})", R"({"value":"-1"})"}) {
+    const auto bad = Decode<model::ResourceSlice>(
+        Doc("ResourceSlice", absl::StrCat(R"("spec":{"sharedCounters":[{"name":"s","counters":)",
+                                          R"({"c":)", wrong, "}}]}")));
+    EXPECT_THAT(bad.invalid, HasSubstr("sharedCounters[0].counters"));
+  }
 }
 
 TEST(DeviceObjects, ReadsSlicesAndClasses) {
@@ -235,7 +261,7 @@ TEST(DeviceObjects, ReadsSlicesAndClasses) {
   want.attributes["m"].value = std::string("A");
   want.attributes["i"].value = int64_t{2};
   want.attributes["e"].value = true;
-  want.attributes["v"].value = std::string("1.2.3");
+  want.attributes["v"].value = model::DeviceVersion{"1.2.3"};
   want.capacity["memory"] = int64_t{40} << 30;
   EXPECT_EQ(slice.devices[0], want);
   EXPECT_THAT(Decode<model::DeviceClass>(

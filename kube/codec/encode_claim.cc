@@ -34,6 +34,7 @@ void WriteAllocation(JsonWriter& json, const model::ClaimAllocation& allocation)
   for (const model::AllocatedDevice& device : allocation.devices) {
     json.BeginObject().Field("request", device.request).Field("driver", device.driver);
     json.Field("pool", device.pool).Field("device", device.device);
+    if (device.admin_access) json.Key("adminAccess").Bool(true);
     if (!device.tolerations.empty()) json.Key("tolerations").Raw(device.tolerations);
     json.EndObject();
   }

@@ -2,9 +2,9 @@
 // claims that request or have them.
 //
 // The types contain the fields that decisions read, and the fields that an allocation has to
-// repeat. `invalid` of a claim names what we do not understand in it (adminAccess,
-// distinctAttribute); a pod with such a claim is refused with that text. No claim gets a device
-// with `unusable`, which names what we do not understand in the device.
+// repeat. `invalid` of a claim names what we do not understand in it (capacity); a pod with such
+// a claim is refused with that text. No claim gets a device with `unusable`, which names what we do
+// not understand in the device.
 //
 // Thread-safety: plain values.
 #pragma once
@@ -43,9 +43,39 @@ struct DeviceClass {
   std::string invalid;
 };
 
+struct DeviceVersion {
+  std::string text;
+  friend bool operator==(const DeviceVersion&, const DeviceVersion&) = default;
+};
+
 struct DeviceAttribute {
-  std::variant<int64_t, bool, std::string> value;  // versions are kept as text
+  std::variant<int64_t, bool, std::string, DeviceVersion> value;
   friend bool operator==(const DeviceAttribute&, const DeviceAttribute&) = default;
+};
+
+// Keeps requests that do not tolerate it from the device. Effects that only inform are not read.
+struct DeviceTaint {
+  std::string key, value, effect;
+  friend bool operator==(const DeviceTaint&, const DeviceTaint&) = default;
+};
+
+struct DeviceToleration {
+  std::string key, value, effect;  // no key, no effect: any
+  bool exists = false;             // operator Exists: any value; else this one
+  friend bool operator==(const DeviceToleration&, const DeviceToleration&) = default;
+
+  // Source: ToleratesTaint in k8s.io/dynamic-resource-allocation/resourceclaim.
+  [[nodiscard]] bool Tolerates(const DeviceTaint& taint) const {
+    return (effect.empty() || effect == taint.effect) && (key.empty() || key == taint.key) &&
+           (exists || value == taint.value);
+  }
+};
+
+// Of a partition: what it takes of a counter that its pool's devices share.
+struct CounterUse {
+  std::string set, counter;
+  int64_t amount_milli = 0;
+  friend bool operator==(const CounterUse&, const CounterUse&) = default;
 };
 
 struct Device {
@@ -54,6 +84,8 @@ struct Device {
   std::map<std::string, DeviceAttribute> attributes;
   std::map<std::string, int64_t> capacity;  // base units of a Quantity, rounded up to whole ones
   std::string unusable = {};                // why no claim gets it; empty: it is usable
+  std::vector<DeviceTaint> taints = {};
+  std::vector<CounterUse> uses = {};
   friend bool operator==(const Device&, const Device&) = default;
 };
 
@@ -64,6 +96,8 @@ struct ResourceSlice {
   int64_t slice_count = 1;  // of the pool, in this generation
   std::string node_name;    // empty: devices of no single node, which are not placed yet
   std::vector<Device> devices;
+  // Of the pool: by set and counter, in thousandths.
+  std::map<std::string, std::map<std::string, int64_t>> counters_milli;
   std::string invalid;
 };
 
@@ -72,7 +106,11 @@ struct DeviceRequest {
   bool all = false;   // allocationMode All: every device of a node that matches; `count` is unset
   int64_t count = 1;  // allocationMode ExactCount
   std::vector<std::string> selectors;
-  std::string tolerations = {};  // JSON array, as it was written; empty: none
+  std::string tolerations = {};                  // JSON array, as it was written; empty: none
+  std::vector<DeviceToleration> tolerates = {};  // the same
+  // The devices may be in use, and stay free: to look after them. The API server allows it in
+  // namespaces that are labelled for it.
+  bool admin_access = false;
   // If not empty, the first of these that can be satisfied is used, and only `name` of the fields
   // above is set. Its entries have no alternatives of their own.
   std::vector<DeviceRequest> first_available = {};
@@ -82,7 +120,8 @@ struct DeviceRequest {
 // A constraint between all devices of some requests of a claim.
 struct DeviceConstraint {
   std::vector<std::string> requests;  // "request" or "request/one of firstAvailable"; none: all
-  std::string match_attribute;        // "domain/name": every device has it, with one value
+  std::string attribute;              // "domain/name": every device has it
+  bool distinct = false;              // each device with a value of its own; else all with one
   friend bool operator==(const DeviceConstraint&, const DeviceConstraint&) = default;
 };
 
@@ -90,6 +129,7 @@ struct AllocatedDevice {
   std::string request;  // "request/one of firstAvailable" where there is a choice
   std::string driver, pool, device;
   std::string tolerations = {};  // of the request
+  bool admin_access = false;     // the device is not taken by it
   friend bool operator==(const AllocatedDevice&, const AllocatedDevice&) = default;
 };
 

@@ -46,8 +46,8 @@ model::ClaimAllocation DeviceAllocator::AllocationOf(absl::string_view key) cons
     const model::DeviceRequest& option = OptionOf(claim.requests[i], taken.option);
     const std::string name = RequestName(claim.requests[i], taken.option);
     for (const NodeDevice* device : taken.devices) {
-      out.devices.push_back(
-          {name, device->driver, device->pool, device->device.name, option.tolerations});
+      out.devices.push_back({name, device->driver, device->pool, device->device.name,
+                             option.tolerations, option.admin_access});
     }
     const auto device_class = classes_.find(option.device_class);
     if (device_class == classes_.end()) continue;
@@ -131,6 +131,10 @@ bool DeviceAllocator::AllocateTogether(const std::vector<std::string>& keys,
           [name = ShapeName(shape)](const auto& entry) { return entry.first == name; });
       devices = std::move(mine->second);
       placed.claims.erase(mine);
+      for (std::string& device : devices) {
+        const absl::string_view whole = DeviceOfKey(device);
+        if (whole.size() < device.size()) device = ViewKey(whole, key);
+      }
     }
     row.last = devices;
     Hold(key, row, std::move(devices));

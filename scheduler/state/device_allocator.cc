@@ -17,6 +17,9 @@ std::string DeviceKey(absl::string_view driver, absl::string_view pool, absl::st
   return absl::StrCat(driver, "/", pool, "/", device);
 }
 
+// Names of claims have no spaces.
+constexpr char kViewOf[] = " for ";
+
 // All but what every write changes: the version, and finalizers.
 bool ReadsTheSame(const model::ResourceClaim& a, const model::ResourceClaim& b) {
   const auto consumers = [](const model::ResourceClaim& claim) {
@@ -31,6 +34,12 @@ bool ReadsTheSame(const model::ResourceClaim& a, const model::ResourceClaim& b) 
 }
 
 }  // namespace
+
+std::string ViewKey(absl::string_view device_key, absl::string_view claim) {
+  return absl::StrCat(device_key, kViewOf, claim);
+}
+
+absl::string_view DeviceOfKey(absl::string_view key) { return key.substr(0, key.find(kViewOf)); }
 
 std::vector<std::string> DeviceAllocator::UpsertSlice(const model::ResourceSlice& slice) {
   const std::vector<std::string> former = RemoveSlice(slice.meta.name);
@@ -48,6 +57,8 @@ std::vector<std::string> DeviceAllocator::RemoveSlice(absl::string_view name) {
   if (it == slices_.end()) return {};
   const model::ResourceSlice gone = std::move(it->second);
   slices_.erase(it);
+  const PoolKey pool{gone.driver, gone.pool};
+  pools_[pool].slices.erase(gone.meta.name);
   std::set<std::string> nodes;
   if (!gone.node_name.empty()) {
     const auto of_node = slices_of_node_.find(gone.node_name);
@@ -56,8 +67,6 @@ std::vector<std::string> DeviceAllocator::RemoveSlice(absl::string_view name) {
     nodes.insert(gone.node_name);
     RebuildNode(gone.node_name);
   }
-  const PoolKey pool{gone.driver, gone.pool};
-  pools_[pool].slices.erase(gone.meta.name);
   nodes.merge(RefreshPool(pool));
   return {nodes.begin(), nodes.end()};
 }
@@ -113,15 +122,71 @@ void DeviceAllocator::RebuildNode(const std::string& node) {
   devices.erase(std::unique(devices.begin(), devices.end(),
                             [](const auto& a, const auto& b) { return a.key == b.key; }),
                 devices.end());
+  ReadCounters(node, devices);
   for (NodeDevice& device : devices) {
     node_of_[device.key] = node;
-    for (const auto& [name, demand] : demands_) device.suits[demand.index] = demand.Suits(device);
+    for (const auto& [name, demand] : demands_) demand.Look(device);
   }
   if (devices.empty()) {
     inventory_.erase(node);
   } else {
     inventory_[node] = std::move(devices);
   }
+}
+
+bool DeviceAllocator::IsOfOneNode(const Pool& pool) const {
+  std::set<absl::string_view> nodes;
+  for (const std::string& name : pool.slices) {
+    const model::ResourceSlice& slice = slices_.at(name);
+    if (slice.generation == pool.generation && !slice.devices.empty()) {
+      nodes.insert(slice.node_name);
+    }
+  }
+  return nodes.size() < 2;
+}
+
+void DeviceAllocator::ReadCounters(const std::string& node, std::vector<NodeDevice>& devices) {
+  counters_.erase(node);
+  std::vector<NodeCounter> counters;
+  std::map<std::string, size_t> places;
+  std::map<PoolKey, bool> known;  // pools that were read, and whether they are of this node alone
+  for (NodeDevice& device : devices) {
+    if (device.device.uses.empty()) continue;
+    const PoolKey key{device.driver, device.pool};
+    const Pool& pool = pools_.at(key);
+    const auto [read, added] = known.try_emplace(key);
+    if (added) {
+      read->second = IsOfOneNode(pool);
+      for (const std::string& name : pool.slices) {
+        const model::ResourceSlice& slice = slices_.at(name);
+        if (slice.generation != pool.generation || !slice.invalid.empty()) continue;
+        for (const auto& [set, members] : slice.counters_milli) {
+          for (const auto& [counter, amount_milli] : members) {
+            std::string full =
+                absl::StrCat(device.driver, "/", device.pool, "/", set, "/", counter);
+            if (!places.try_emplace(full, counters.size()).second) continue;
+            counters.push_back({std::move(full), amount_milli});
+          }
+        }
+      }
+    }
+    if (!read->second) device.device.unusable = "it shares counters with devices of other nodes";
+    std::map<size_t, int64_t> uses;
+    for (const model::CounterUse& use : device.device.uses) {
+      const auto place = places.find(
+          absl::StrCat(device.driver, "/", device.pool, "/", use.set, "/", use.counter));
+      if (place == places.end()) {
+        device.device.unusable =
+            absl::StrCat("its pool has no counter ", use.set, "/", use.counter);
+        continue;
+      }
+      int64_t& amount = uses[place->second];
+      amount = model::SaturatingAdd(amount, use.amount_milli);
+    }
+    std::erase_if(uses, [](const auto& use) { return use.second == 0; });
+    device.uses.assign(uses.begin(), uses.end());
+  }
+  if (!counters.empty()) counters_[node] = std::move(counters);
 }
 
 void DeviceAllocator::UpsertClass(const model::DeviceClass& device_class) {
@@ -149,6 +214,20 @@ bool DeviceAllocator::Demand::Suits(const NodeDevice& device) const {
          });
 }
 
+bool DeviceAllocator::Demand::IsBarred(const NodeDevice& device) const {
+  return std::any_of(device.device.taints.begin(), device.device.taints.end(),
+                     [&](const model::DeviceTaint& taint) {
+                       return std::none_of(
+                           tolerates.begin(), tolerates.end(),
+                           [&](const auto& toleration) { return toleration.Tolerates(taint); });
+                     });
+}
+
+void DeviceAllocator::Demand::Look(NodeDevice& device) const {
+  device.suits[index] = Suits(device);
+  device.barred[index] = IsBarred(device);
+}
+
 void DeviceAllocator::RefreshDemand(Demand& demand) {
   const auto read = [&] {
     demand.selectors.clear();
@@ -165,7 +244,7 @@ void DeviceAllocator::RefreshDemand(Demand& demand) {
   };
   demand.usable = read();
   for (auto& [node, devices] : inventory_) {
-    for (NodeDevice& device : devices) device.suits[demand.index] = demand.Suits(device);
+    for (NodeDevice& device : devices) demand.Look(device);
   }
 }
 
@@ -176,6 +255,7 @@ void DeviceAllocator::AddDemand(const std::string& name, const model::DeviceRequ
   Demand& demand = demands_[name];
   demand.device_class = option.device_class;
   demand.texts = option.selectors;
+  demand.tolerates = option.tolerates;
   while (taken[demand.index]) ++demand.index;
   RefreshDemand(demand);
 }
@@ -218,6 +298,7 @@ absl::StatusOr<std::vector<RequestDemand>> DeviceAllocator::AskOf(
   for (size_t r = 0; r < claim.requests.size(); ++r) {
     for (size_t i = 0; i < shape.requests[r].size(); ++i) {
       const ShapeOption& option = shape.requests[r][i];
+      if (option.admin) continue;
       const std::string name = RequestName(claim.requests[r], i);
       const int64_t got = std::count_if(claim.devices.begin(), claim.devices.end(),
                                         [&](const auto& device) { return device.request == name; });
@@ -306,7 +387,8 @@ std::vector<std::pair<std::string, int64_t>> DeviceAllocator::CountDevices(
   }
   for (const auto& [name, demand] : demands_) {
     const auto count = std::count_if(devices.begin(), devices.end(), [&](const NodeDevice& device) {
-      return device.device.unusable.empty() && device.suits[demand.index];
+      return device.device.unusable.empty() && device.suits[demand.index] &&
+             !device.barred[demand.index];
     });
     if (count > 0) counts.emplace_back(name, count);
   }
@@ -314,10 +396,16 @@ std::vector<std::pair<std::string, int64_t>> DeviceAllocator::CountDevices(
 }
 
 int64_t DeviceAllocator::CountGpus(absl::string_view node) const {
-  const std::vector<NodeDevice>& devices = DevicesOf(node);
-  return std::count_if(devices.begin(), devices.end(), [](const NodeDevice& device) {
-    return IsGpuDeviceClass(device.driver) && device.device.unusable.empty();
-  });
+  int64_t whole = 0;
+  std::set<std::string> sets;
+  for (const NodeDevice& device : DevicesOf(node)) {
+    if (!IsGpuDeviceClass(device.driver) || !device.device.unusable.empty()) continue;
+    if (device.device.uses.empty()) ++whole;
+    for (const model::CounterUse& use : device.device.uses) {
+      sets.insert(absl::StrCat(device.driver, "/", device.pool, "/", use.set));
+    }
+  }
+  return whole + static_cast<int64_t>(sets.size());
 }
 
 const std::vector<NodeDevice>& DeviceAllocator::DevicesOf(absl::string_view node) const {
@@ -326,8 +414,14 @@ const std::vector<NodeDevice>& DeviceAllocator::DevicesOf(absl::string_view node
   return it == inventory_.end() ? none : it->second;
 }
 
+const std::vector<NodeCounter>& DeviceAllocator::CountersOf(absl::string_view node) const {
+  static const auto& none = *new std::vector<NodeCounter>();
+  const auto it = counters_.find(node);
+  return it == counters_.end() ? none : it->second;
+}
+
 std::string DeviceAllocator::NodeOf(const std::string& device_key) const {
-  const auto it = node_of_.find(device_key);
+  const auto it = node_of_.find(DeviceOfKey(device_key));
   return it == node_of_.end() ? "" : it->second;
 }
 
@@ -406,6 +500,7 @@ bool DeviceAllocator::UpsertClaim(const model::ResourceClaim& claim) {
     std::vector<std::string> devices;
     for (const model::AllocatedDevice& device : claim.devices) {
       std::string device_key = DeviceKey(device.driver, device.pool, device.device);
+      if (device.admin_access) device_key = ViewKey(device_key, key);
       if (std::find(devices.begin(), devices.end(), device_key) == devices.end()) {
         devices.push_back(std::move(device_key));
       }
@@ -468,7 +563,10 @@ std::string DeviceAllocator::Check() const {
   for (const auto& [node, devices] : inventory_) {
     for (const NodeDevice& device : devices) {
       for (const auto& [name, demand] : demands_) {
-        if (device.suits[demand.index] == demand.Suits(device)) continue;
+        if (device.suits[demand.index] == demand.Suits(device) &&
+            device.barred[demand.index] == demand.IsBarred(device)) {
+          continue;
+        }
         return absl::StrCat("whether device ", device.key, " suits ", name);
       }
     }

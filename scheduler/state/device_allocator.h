@@ -8,7 +8,11 @@
 //
 // Only devices of one node are counted (ResourceSlice.spec.nodeName), of the newest generation of
 // their pool, and only usable ones (model::Device::unusable). allocationMode All alone waits for
-// slices of a pool that are still missing: requests by number do not need them.
+// slices of a pool that are still missing: requests by number do not need them. A partition is
+// usable if its pool has the counters that it uses, and all devices on one node.
+//
+// Of a device that a claim has by admin access, the claim holds a *view*: a key of its own, which
+// no other claim can want.
 // Thread-safety: the state's. Complexity: a change costs the devices of the nodes that it names.
 #pragma once
 
@@ -39,9 +43,22 @@ inline constexpr size_t kMaxDemands = 256;
 struct NodeDevice {
   std::string driver, pool;
   model::Device device;
-  std::string key;                      // "driver/pool/device": unique in the cluster
-  std::bitset<kMaxDemands> suits = {};  // by DeviceAllocator::IndexOf: what a demand matches
+  std::string key;                       // "driver/pool/device": unique in the cluster
+  std::bitset<kMaxDemands> suits = {};   // by DeviceAllocator::IndexOf: what a demand matches
+  std::bitset<kMaxDemands> barred = {};  // a taint is not tolerated by the demand
+  std::vector<std::pair<size_t, int64_t>> uses = {};  // counter of the node, thousandths
 };
+
+// What the devices of a node share.
+struct NodeCounter {
+  std::string name;  // "driver/pool/set/counter"
+  int64_t amount_milli = 0;
+};
+
+// The key of a view. `claim`: "ns/name".
+std::string ViewKey(absl::string_view device_key, absl::string_view claim);
+// The device of a key, which may be a view's.
+absl::string_view DeviceOfKey(absl::string_view key);
 
 struct RequestDemand {
   std::string demand;  // or shape
@@ -94,11 +111,13 @@ class DeviceAllocator {
   // node could have if it were empty}, by name.
   [[nodiscard]] std::vector<std::pair<std::string, int64_t>> CountDevices(
       absl::string_view node) const;
+  // Partitions of one device have a set of counters in common, and count as one.
   [[nodiscard]] int64_t CountGpus(absl::string_view node) const;
 
   // ---- devices and claims
   // By driver, pool and name.
   [[nodiscard]] const std::vector<NodeDevice>& DevicesOf(absl::string_view node) const;
+  [[nodiscard]] const std::vector<NodeCounter>& CountersOf(absl::string_view node) const;
   // The node that has a device, "" if none says so.
   [[nodiscard]] std::string NodeOf(const std::string& device_key) const;
   // The claim that holds it, null if none.
@@ -139,9 +158,12 @@ class DeviceAllocator {
     std::string device_class;
     std::vector<std::string> texts;
     std::vector<DeviceSelector> selectors;  // of the request, and of the class as it is now
+    std::vector<model::DeviceToleration> tolerates;
     bool usable = false;
     size_t index = 0;
     [[nodiscard]] bool Suits(const NodeDevice& device) const;
+    [[nodiscard]] bool IsBarred(const NodeDevice& device) const;
+    void Look(NodeDevice& device) const;
   };
   using PoolKey = std::pair<std::string, std::string>;  // driver, pool
   struct Pool {
@@ -158,6 +180,9 @@ class DeviceAllocator {
   // Reads the devices of a pool again; the nodes of all its slices.
   std::set<std::string> RefreshPool(const PoolKey& key);
   void RebuildNode(const std::string& node);
+  // Fills the counters of the node and what its devices use of them.
+  void ReadCounters(const std::string& node, std::vector<NodeDevice>& devices);
+  [[nodiscard]] bool IsOfOneNode(const Pool& pool) const;
   bool ReuseLast(const std::vector<std::string>& keys, absl::string_view node);
   bool AllocateTogether(const std::vector<std::string>& keys, absl::string_view node);
   void Hold(const std::string& key, ClaimRow& row, std::vector<std::string> devices);
@@ -175,6 +200,7 @@ class DeviceAllocator {
   std::map<std::string, Demand, std::less<>> demands_;
   std::map<std::string, ClaimShape, std::less<>> shapes_;
   std::map<std::string, std::vector<NodeDevice>, std::less<>> inventory_;  // by node
+  std::map<std::string, std::vector<NodeCounter>, std::less<>> counters_;  // by node
   absl::flat_hash_map<std::string, std::string> node_of_, holder_of_;      // by device key
   uint64_t demand_version_ = 0;
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "scheduler/state/device_backtracking.h"
+
 namespace fairlead::state {
 namespace {
 
@@ -186,7 +188,10 @@ class Search {
 }  // namespace
 
 DeviceChoice ChooseDevices(size_t device_count, const std::vector<ChoiceClaim>& claims,
-                           int64_t max_work) {
+                           const ChoiceCounters& counters, int64_t max_work) {
+  if (NeedsBacktracking(claims, counters)) {
+    return ChooseByBacktracking(device_count, claims, counters, max_work);
+  }
   return Search(device_count, claims, max_work).Run(device_count);
 }
 

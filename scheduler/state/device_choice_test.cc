@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/testing/random.h"
@@ -63,15 +64,15 @@ TEST(DeviceChoice, GivesUpWhereThereIsTooMuchToLookAt) {
   // Twelve requests for one device, with two ways each to ask for it.
   ChoiceClaim claim;
   for (int i = 0; i < 12; ++i) claim.requests.push_back({{{true, 1, {0}}, {true, 1, {0}}}});
-  EXPECT_EQ(ChooseDevices(1, {claim}, 1000).outcome, ChoiceOutcome::kGaveUp);
-  EXPECT_EQ(ChooseDevices(1, {claim}, 1'000'000).outcome, ChoiceOutcome::kNone);
+  EXPECT_EQ(ChooseDevices(1, {claim}, {}, 1000).outcome, ChoiceOutcome::kGaveUp);
+  EXPECT_EQ(ChooseDevices(1, {claim}, {}, 1'000'000).outcome, ChoiceOutcome::kNone);
 }
 
 // Goes through every way to give every request one of its options and a set of its devices.
 class Oracle {
  public:
-  Oracle(size_t device_count, const std::vector<ChoiceClaim>& claims)
-      : claims_(claims), taken_(device_count, false) {}
+  Oracle(const std::vector<ChoiceClaim>& claims, const ChoiceCounters& counters)
+      : claims_(claims), counters_(counters) {}
 
   // The first options, in the order of requests, for which there are devices.
   std::optional<std::vector<size_t>> FirstOptions() {
@@ -103,6 +104,10 @@ class Oracle {
     }
     return false;
   }
+  [[nodiscard]] const ChoiceOption& OptionAt(const std::pair<size_t, size_t>& place,
+                                             size_t option) const {
+    return claims_[place.first].requests[place.second].options[option];
+  }
   bool TrySets(const std::vector<size_t>& options) {
     const auto places = Places();
     if (sets_.size() == places.size()) return Agree(options);
@@ -114,22 +119,38 @@ class Oracle {
       for (size_t i = 0; i < all; ++i) {
         if ((mask >> i & 1) != 0) set.push_back(option.devices[i]);
       }
-      const auto is_taken = [&](int device) { return taken_[static_cast<size_t>(device)]; };
+      // By admin access a device is taken from no other claim.
+      const auto is_taken = [&](int device) {
+        for (size_t i = 0; i < sets_.size(); ++i) {
+          const bool apart =
+              places[i].first != c && (option.admin || OptionAt(places[i], options[i]).admin);
+          const bool has = std::find(sets_[i].begin(), sets_[i].end(), device) != sets_[i].end();
+          if (has && !apart) return true;
+        }
+        return false;
+      };
       if (static_cast<int64_t>(set.size()) != option.count ||
           std::any_of(set.begin(), set.end(), is_taken)) {
         continue;
       }
-      for (int device : set) taken_[static_cast<size_t>(device)] = true;
       sets_.push_back(set);
       const bool found = TrySets(options);
       sets_.pop_back();
-      for (int device : set) taken_[static_cast<size_t>(device)] = false;
       if (found) return true;
     }
     return false;
   }
   [[nodiscard]] bool Agree(const std::vector<size_t>& options) const {
     const auto places = Places();
+    std::vector<int64_t> left = counters_.left;
+    for (size_t i = 0; i < places.size() && !counters_.uses.empty(); ++i) {
+      if (OptionAt(places[i], options[i]).admin) continue;
+      for (const int device : sets_[i]) {
+        for (const auto& [counter, amount] : counters_.uses[static_cast<size_t>(device)]) {
+          if ((left[counter] -= amount) < 0) return false;
+        }
+      }
+    }
     for (size_t c = 0; c < claims_.size(); ++c) {
       int64_t total = 0;
       for (size_t i = 0; i < places.size(); ++i) {
@@ -149,8 +170,10 @@ class Oracle {
             values.push_back(constraint.values[static_cast<size_t>(device)]);
           }
         }
-        for (int value : values) {
-          if (value < 0 || value != values.front()) return false;
+        for (size_t i = 0; i < values.size(); ++i) {
+          const auto same = std::count(values.begin(), values.end(), values[i]);
+          const auto want = constraint.distinct ? 1 : static_cast<int64_t>(values.size());
+          if (values[i] < 0 || same != want) return false;
         }
       }
     }
@@ -158,11 +181,24 @@ class Oracle {
   }
 
   const std::vector<ChoiceClaim>& claims_;
-  std::vector<bool> taken_;
+  const ChoiceCounters& counters_;
   std::vector<std::vector<int>> sets_;  // by place
 };
 
-std::vector<ChoiceClaim> RandomClaims(Random& random, int device_count) {
+ChoiceCounters RandomCounters(Random& random, int device_count) {
+  ChoiceCounters counters;
+  counters.uses.resize(static_cast<size_t>(device_count));
+  const auto count = static_cast<size_t>(random.Between(1, 2));
+  for (size_t c = 0; c < count; ++c) {
+    counters.left.push_back(random.Between(-1, 6));
+    for (std::vector<ChoiceCounters::Use>& uses : counters.uses) {
+      if (!random.OneIn(3)) uses.emplace_back(c, random.Between(1, 3));
+    }
+  }
+  return counters;
+}
+
+std::vector<ChoiceClaim> RandomClaims(Random& random, int device_count, bool hard) {
   std::vector<ChoiceClaim> claims(static_cast<size_t>(random.Between(1, 3)));
   for (ChoiceClaim& claim : claims) {
     if (random.OneIn(6)) claim.max_devices = random.Between(1, 3);
@@ -176,10 +212,12 @@ std::vector<ChoiceClaim> RandomClaims(Random& random, int device_count) {
         option.count =
             random.OneIn(5) ? static_cast<int64_t>(option.devices.size()) : random.Between(1, 2);
         option.possible = !random.OneIn(12);
+        option.admin = hard && random.OneIn(5);
       }
     }
     for (int64_t n = random.Between(0, 2); n > 0; --n) {
       ChoiceConstraint& constraint = claim.constraints.emplace_back();
+      constraint.distinct = hard && random.OneIn(2);
       for (int d = 0; d < device_count; ++d) {
         constraint.values.push_back(static_cast<int>(random.Between(random.OneIn(4) ? -1 : 0, 1)));
       }
@@ -194,11 +232,14 @@ std::vector<ChoiceClaim> RandomClaims(Random& random, int device_count) {
 }
 
 // "" if the choice is one: what the outcome promises, checked without the search.
-std::string WrongWith(const std::vector<ChoiceClaim>& claims, const DeviceChoice& choice) {
+std::string WrongWith(const std::vector<ChoiceClaim>& claims, const ChoiceCounters& counters,
+                      const DeviceChoice& choice) {
   if (choice.claims.size() != claims.size()) return "claims are missing";
   std::vector<int> taken;
+  std::vector<int64_t> left = counters.left;
   for (size_t c = 0; c < claims.size(); ++c) {
     int64_t total = 0;
+    std::set<int> own;
     for (size_t r = 0; r < claims[c].requests.size(); ++r) {
       const ChosenRequest& chosen = choice.claims[c].at(r);
       const ChoiceOption& option = claims[c].requests[r].options.at(chosen.option);
@@ -209,19 +250,28 @@ std::string WrongWith(const std::vector<ChoiceClaim>& claims, const DeviceChoice
             option.devices.end()) {
           return "a device that does not suit";
         }
+        if (!own.insert(device).second) return "a device twice in a claim";
+        if (option.admin) continue;
         taken.push_back(device);
+        if (counters.uses.empty()) continue;
+        for (const auto& [counter, amount] : counters.uses[static_cast<size_t>(device)]) {
+          if ((left[counter] -= amount) < 0) return "more than a counter has";
+        }
       }
     }
     if (total > claims[c].max_devices) return "too many devices";
     for (const ChoiceConstraint& constraint : claims[c].constraints) {
-      std::optional<int> value;
+      std::multiset<int> values;
       for (const auto& [r, option] : constraint.members) {
         if (choice.claims[c][r].option != option) continue;
         for (int device : choice.claims[c][r].devices) {
-          const int has = constraint.values[static_cast<size_t>(device)];
-          if (has < 0 || has != value.value_or(has)) return "a constraint is broken";
-          value = has;
+          values.insert(constraint.values[static_cast<size_t>(device)]);
         }
+      }
+      const std::set<int> different(values.begin(), values.end());
+      if (!values.empty() &&
+          (*values.begin() < 0 || different.size() != (constraint.distinct ? values.size() : 1))) {
+        return "a constraint is broken";
       }
     }
   }
@@ -230,35 +280,67 @@ std::string WrongWith(const std::vector<ChoiceClaim>& claims, const DeviceChoice
   return "";
 }
 
-TEST(DeviceChoice, IsFoundIfAndOnlyIfThereIsOne) {
-  Random random(20261121);
+// `hard`: with distinct values, admin access and counters.
+void CheckAgainstOracle(uint64_t seed, bool hard) {
+  Random random(seed);
   SCOPED_TRACE(random.Describe());
-  int found = 0;
+  int found = 0, used = 0;
   constexpr int kRounds = 3000;
   for (int round = 0; round < kRounds; ++round) {
+    SCOPED_TRACE(absl::StrCat("round ", round));
     const int device_count = static_cast<int>(random.Between(1, 6));
-    const std::vector<ChoiceClaim> claims = RandomClaims(random, device_count);
+    const std::vector<ChoiceClaim> claims = RandomClaims(random, device_count, hard);
+    const ChoiceCounters counters =
+        hard && !random.OneIn(4) ? RandomCounters(random, device_count) : ChoiceCounters();
     const auto devices = static_cast<size_t>(device_count);
-    const DeviceChoice choice = ChooseDevices(devices, claims);
-    const std::optional<std::vector<size_t>> want = Oracle(devices, claims).FirstOptions();
-    ASSERT_EQ(choice.outcome, want.has_value() ? ChoiceOutcome::kFound : ChoiceOutcome::kNone)
-        << "round " << round;
+    const DeviceChoice choice = ChooseDevices(devices, claims, counters);
+    const std::optional<std::vector<size_t>> want = Oracle(claims, counters).FirstOptions();
+    ASSERT_EQ(choice.outcome, want.has_value() ? ChoiceOutcome::kFound : ChoiceOutcome::kNone);
     // Whatever the bound, it is never wrong about it.
-    const DeviceChoice hasty = ChooseDevices(devices, claims, random.Between(0, 40));
+    const DeviceChoice hasty = ChooseDevices(devices, claims, counters, random.Between(0, 40));
     if (hasty.outcome != ChoiceOutcome::kGaveUp) {
-      ASSERT_EQ(hasty.outcome, choice.outcome) << "round " << round;
+      ASSERT_EQ(hasty.outcome, choice.outcome);
     }
     if (!want.has_value()) continue;
     ++found;
-    ASSERT_EQ(WrongWith(claims, choice), "") << "round " << round;
+    used += !counters.uses.empty();
+    ASSERT_EQ(WrongWith(claims, counters, choice), "");
     // Values that were fixed for one claim come before the options of the next.
     for (size_t r = 0; r < choice.claims[0].size(); ++r) {
-      ASSERT_EQ(choice.claims[0][r].option, want->at(r)) << "round " << round;
+      ASSERT_EQ(choice.claims[0][r].option, want->at(r));
     }
   }
   // Both answers occur often enough to be tested.
   EXPECT_GT(found, kRounds / 10);
   EXPECT_LT(found, kRounds - kRounds / 10);
+  EXPECT_EQ(used > kRounds / 20, hard);
+}
+
+TEST(DeviceChoice, IsFoundIfAndOnlyIfThereIsOne) { CheckAgainstOracle(20261121, false); }
+
+TEST(DeviceChoice, IsFoundIfAndOnlyIfThereIsOneOfPartitions) { CheckAgainstOracle(20261126, true); }
+
+TEST(DeviceChoice, DevicesThatNothingTellsApartAreTriedOnce) {
+  // 56 partitions of 8 devices, of which each has room for one: nine are too many.
+  ChoiceCounters counters;
+  ChoiceOption option = {true, 9, {}};
+  for (int device = 0; device < 56; ++device) {
+    option.devices.push_back(device);
+    counters.uses.push_back({{static_cast<size_t>(device / 7), 1}});
+  }
+  counters.left.assign(8, 1);
+  EXPECT_EQ(ChooseDevices(56, {{{{{option}}}}}, counters).outcome, ChoiceOutcome::kNone);
+  option.count = 8;
+  EXPECT_EQ(ChooseDevices(56, {{{{{option}}}}}, counters).outcome, ChoiceOutcome::kFound);
+}
+
+TEST(DeviceChoice, AdminAccessTakesNothing) {
+  const ChoiceOption admin = {true, 2, {0, 1}, true};
+  EXPECT_THAT(
+      ChooseDevices(2, {{{{{admin}}}}, {{Exactly(2, {0, 1})}}}).claims,
+      ElementsAre(ElementsAre(ChosenRequest{0, {0, 1}}), ElementsAre(ChosenRequest{0, {0, 1}})));
+  // But one claim has a device once.
+  EXPECT_EQ(ChooseDevices(2, {{{{{admin}}, Exactly(1, {0, 1})}}}).outcome, ChoiceOutcome::kNone);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include "scheduler/model/testing/builders.h"
 #include "scheduler/model/testing/device_builders.h"
 #include "scheduler/state/device_placement.h"
-#include "scheduler/state/state_testing.h"
+#include "scheduler/state/device_state_testing.h"
 #include "scheduler/state/transaction.h"
 
 namespace fairlead::state {
@@ -23,21 +23,12 @@ using model::testing::PodBuilder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::OurPods;
 
-constexpr char kConstrainedClass[] = "gpu.nvidia.com";
-
-// Devices 0..3 with the numa nodes 0, 1, 0, 1; the network cards of class "nic" are on n1 alone.
-model::ResourceSlice MakeNumaSlice(absl::string_view node) {
-  model::ResourceSlice slice = MakeSlice(node, 4);
-  for (size_t i = 0; i < slice.devices.size(); ++i) {
-    slice.devices[i].attributes["numa"].value = int64_t(i % 2);
-  }
-  return slice;
-}
+using testing::kGpuClass;
+using testing::MakeNumaSlice;
 
 model::ResourceClaim AllClaim(absl::string_view name) {
-  return AllOf(MakeClaim(name, 1, kConstrainedClass, "q"));
+  return AllOf(MakeClaim(name, 1, kGpuClass, "q"));
 }
 
 model::ResourceClaim SameNuma(model::ResourceClaim claim) {
@@ -50,7 +41,7 @@ model::ResourceClaim GpusOrNic(absl::string_view name) {
   model::ResourceClaim claim = MakeClaim(name, 1, "", "q");
   model::DeviceRequest gpus;
   gpus.name = "gpus";
-  gpus.device_class = kConstrainedClass;
+  gpus.device_class = kGpuClass;
   gpus.count = 2;
   model::DeviceRequest nic;
   nic.name = "nic";
@@ -60,63 +51,11 @@ model::ResourceClaim GpusOrNic(absl::string_view name) {
   return claim;
 }
 
-class DeviceConstraintsTest : public ::testing::Test {
- protected:
-  DeviceConstraintsTest() : state_(OurPods()) {
-    for (const char* name : {"n0", "n1"}) {
-      state_.UpsertNode(MakeNode(name, 0));
-      state_.UpsertDeviceObject(MakeNumaSlice(name));
-    }
-    state_.UpsertDeviceObject(MakeSlice("n1", 1, "nic.io"));
-    state_.UpsertDeviceObject(
-        MakeDeviceClass(kConstrainedClass, {"device.driver == \"gpu.nvidia.com\""}));
-    state_.UpsertDeviceObject(MakeDeviceClass("nic", {"device.driver == \"nic.io\""}));
-  }
-  ~DeviceConstraintsTest() override { EXPECT_EQ(state_.CheckConsistency(), ""); }
-  PodId Add(const std::string& name, std::vector<std::string> claims) {
-    model::Pod pod = PodBuilder("ns", name).Queue("q");
-    pod.spec.resource_claims = std::move(claims);
-    state_.UpsertPod(pod);
-    return state_.FindPod("ns", name);
-  }
-  const model::PodSpec& Spec(PodId pod) { return *state_.class_of(pod).spec; }
-  int64_t Charge(PodId pod) { return state_.class_of(pod).charge[model::kGpu]; }
-  const std::vector<std::string>& Held(const char* claim) {
-    return state_.devices().Find(claim)->devices;
-  }
-  // By numbers, as NodeResourcesFit does.
-  bool Counts(PodId pod, const char* node) {
-    return state_.class_of(pod).requests.FitsIn(state_.node(state_.FindNode(node)).Available());
-  }
-  // By devices, as DynamicResources does.
-  ChoiceOutcome Choice(PodId pod, const char* node) {
-    return PlaceDevices(
-               state_.devices(), node, Spec(pod).requests,
-               [&](const NodeDevice& d) { return state_.devices().HolderOf(d.key) == nullptr; })
-        .outcome;
-  }
-  bool Suits(PodId pod, const char* node) {
-    return Counts(pod, node) && Choice(pod, node) == ChoiceOutcome::kFound;
-  }
-  void Place(PodId pod, const char* node) {
-    Transaction txn(state_);
-    txn.Allocate(pod, state_.FindNode(node));
-    txn.Commit();
-  }
-
-  // The API server has the binding.
-  void Show(const std::string& name, const char* claim, const char* node) {
-    model::Pod pod = PodBuilder("ns", name).Queue("q").On(node);
-    pod.spec.resource_claims = {claim};
-    state_.UpsertPod(pod);
-  }
-
-  ClusterState state_;
-};
+class DeviceConstraintsTest : public testing::DeviceStateTest {};
 
 TEST_F(DeviceConstraintsTest, AllNeedsEveryDeviceOfTheNode) {
   state_.UpsertDeviceObject(AllClaim("a"));
-  state_.UpsertDeviceObject(MakeClaim("one", 1, kConstrainedClass, "q"));
+  state_.UpsertDeviceObject(MakeClaim("one", 1, kGpuClass, "q"));
   const PodId all = Add("all", {"a"});
   const PodId one = Add("one", {"one"});
   EXPECT_TRUE(Suits(all, "n0"));
@@ -128,7 +67,7 @@ TEST_F(DeviceConstraintsTest, AllNeedsEveryDeviceOfTheNode) {
     Transaction txn(state_);
     txn.Allocate(all, state_.FindNode("n1"));
     EXPECT_EQ(Held("ns/a").size(), 4);
-    state_.UpsertDeviceObject(MakeClaim("late", 1, kConstrainedClass, "q"));
+    state_.UpsertDeviceObject(MakeClaim("late", 1, kGpuClass, "q"));
     EXPECT_FALSE(Suits(Add("late", {"late"}), "n1"));
     state_.RemovePod("ns", "late", "");
     state_.RemoveResourceClaim("ns", "late");
@@ -144,8 +83,8 @@ TEST_F(DeviceConstraintsTest, NodesArePromisedToAsManyClaimsAsTheyCouldHave) {
   };
   const Case cases[] = {
       {"all", AllClaim("c"), 1},
-      {"a pair of one value", SameNuma(MakeClaim("c", 2, kConstrainedClass, "q")), 2},
-      {"one value for three", SameNuma(MakeClaim("c", 3, kConstrainedClass, "q")), 0},
+      {"a pair of one value", SameNuma(MakeClaim("c", 2, kGpuClass, "q")), 2},
+      {"one value for three", SameNuma(MakeClaim("c", 3, kGpuClass, "q")), 0},
       {"two GPUs or a card", GpusOrNic("c"), 3},
   };
   for (const Case& c : cases) {
@@ -191,7 +130,7 @@ TEST_F(DeviceConstraintsTest, AllIsRefusedWhereADeviceIsNotGivenOutOrThereIsNone
   state_.UpsertDeviceObject(AllClaim("a"));
   const PodId pod = Add("all", {"a"});
   model::ResourceSlice slice = MakeNumaSlice("n0");
-  slice.devices[3].unusable = "it has the taint broken:NoSchedule";
+  slice.devices[3].taints = {{"broken", "", "NoSchedule"}};
   state_.UpsertDeviceObject(slice);
   EXPECT_FALSE(Suits(pod, "n0"));
   state_.RemoveResourceSlice(slice.meta.name);
@@ -217,7 +156,7 @@ TEST_F(DeviceConstraintsTest, AllCountsAsOneGpuUntilItsPodIsSeenOnItsNode) {
 }
 
 TEST_F(DeviceConstraintsTest, DevicesOfOneValueAreTaken) {
-  state_.UpsertDeviceObject(SameNuma(MakeClaim("c", 2, kConstrainedClass, "q")));
+  state_.UpsertDeviceObject(SameNuma(MakeClaim("c", 2, kGpuClass, "q")));
   const PodId pod = Add("p", {"c"});
   EXPECT_EQ(Charge(pod), 2000);
   Place(pod, "n0");
@@ -225,19 +164,18 @@ TEST_F(DeviceConstraintsTest, DevicesOfOneValueAreTaken) {
 }
 
 TEST_F(DeviceConstraintsTest, WhatNoChoiceOfDevicesCanGiveIsToldBeforehand) {
-  state_.UpsertDeviceObject(SameNuma(MakeClaim("three", 3, kConstrainedClass, "q")));
+  state_.UpsertDeviceObject(SameNuma(MakeClaim("three", 3, kGpuClass, "q")));
   const PodId three = Add("three", {"three"});
   EXPECT_FALSE(Counts(three, "n0")) << "not even if it were empty";
   // Two devices are free, but not of one value.
-  state_.UpsertDeviceObject(
-      Allocated(MakeClaim("held", 2, kConstrainedClass, "q"), "n0", {"0", "1"}));
-  state_.UpsertDeviceObject(SameNuma(MakeClaim("two", 2, kConstrainedClass, "q")));
+  state_.UpsertDeviceObject(Allocated(MakeClaim("held", 2, kGpuClass, "q"), "n0", {"0", "1"}));
+  state_.UpsertDeviceObject(SameNuma(MakeClaim("two", 2, kGpuClass, "q")));
   const PodId two = Add("two", {"two"});
   EXPECT_TRUE(Counts(two, "n0"));
   EXPECT_EQ(Choice(two, "n0"), ChoiceOutcome::kNone);
   EXPECT_TRUE(Suits(two, "n1"));
   // An attribute that no device has.
-  model::ResourceClaim claim = MakeClaim("rack", 1, kConstrainedClass, "q");
+  model::ResourceClaim claim = MakeClaim("rack", 1, kGpuClass, "q");
   claim.constraints.push_back({{}, "gpu.nvidia.com/rack"});
   state_.UpsertDeviceObject(claim);
   EXPECT_FALSE(Suits(Add("rack", {"rack"}), "n1"));
@@ -245,11 +183,11 @@ TEST_F(DeviceConstraintsTest, WhatNoChoiceOfDevicesCanGiveIsToldBeforehand) {
 
 TEST_F(DeviceConstraintsTest, ClaimsOfOnePodAreChosenTogether) {
   // The first claim has its pick; the second can only do with device 0.
-  state_.UpsertDeviceObject(MakeClaim("any", 1, kConstrainedClass, "q"));
+  state_.UpsertDeviceObject(MakeClaim("any", 1, kGpuClass, "q"));
   model::ResourceSlice slice = MakeNumaSlice("n0");
   slice.devices[0].attributes["best"].value = true;
   state_.UpsertDeviceObject(slice);
-  model::ResourceClaim best = MakeClaim("best", 1, kConstrainedClass, "q");
+  model::ResourceClaim best = MakeClaim("best", 1, kGpuClass, "q");
   best.requests[0].selectors = {"device.attributes[\"gpu.nvidia.com\"].best == true"};
   state_.UpsertDeviceObject(best);
   const PodId pod = Add("p", {"any", "best"});
@@ -260,10 +198,8 @@ TEST_F(DeviceConstraintsTest, ClaimsOfOnePodAreChosenTogether) {
 }
 
 TEST_F(DeviceConstraintsTest, TheFirstAvailableIsTakenNodeByNode) {
-  state_.UpsertDeviceObject(
-      Allocated(MakeClaim("held", 3, kConstrainedClass, "q"), "n1", {"0", "1", "2"}));
-  state_.UpsertDeviceObject(
-      Allocated(MakeClaim("here", 3, kConstrainedClass, "q"), "n0", {"0", "1", "2"}));
+  state_.UpsertDeviceObject(Allocated(MakeClaim("held", 3, kGpuClass, "q"), "n1", {"0", "1", "2"}));
+  state_.UpsertDeviceObject(Allocated(MakeClaim("here", 3, kGpuClass, "q"), "n0", {"0", "1", "2"}));
   state_.UpsertDeviceObject(GpusOrNic("c"));
   const PodId pod = Add("p", {"c"});
   EXPECT_EQ(Charge(pod), 2000) << "it could become two";
@@ -284,8 +220,7 @@ TEST_F(DeviceConstraintsTest, TheFirstAvailableIsTakenNodeByNode) {
 }
 
 TEST_F(DeviceConstraintsTest, TheAllocationNamesRequestsAndConfiguration) {
-  model::DeviceClass gpus =
-      MakeDeviceClass(kConstrainedClass, {"device.driver == \"gpu.nvidia.com\""});
+  model::DeviceClass gpus = MakeDeviceClass(kGpuClass, {"device.driver == \"gpu.nvidia.com\""});
   gpus.config = {{{}, "{\"class\":1}"}};
   state_.UpsertDeviceObject(gpus);
   model::ResourceClaim claim = GpusOrNic("c");
@@ -304,8 +239,8 @@ TEST_F(DeviceConstraintsTest, TheAllocationNamesRequestsAndConfiguration) {
   const model::ClaimAllocation allocation = state_.devices().AllocationOf("ns/c");
   EXPECT_EQ(allocation.node, "n1");
   EXPECT_THAT(allocation.devices,
-              ElementsAre(model::AllocatedDevice{"r/gpus", kConstrainedClass, "n1", "0"},
-                          model::AllocatedDevice{"r/gpus", kConstrainedClass, "n1", "2"},
+              ElementsAre(model::AllocatedDevice{"r/gpus", kGpuClass, "n1", "0"},
+                          model::AllocatedDevice{"r/gpus", kGpuClass, "n1", "2"},
                           model::AllocatedDevice{"rest", "nic.io", "n1", "0"}));
   using Config = model::ClaimAllocation::Config;
   EXPECT_THAT(allocation.config, ElementsAre(Config{true, {{"r/gpus"}, "{\"class\":1}"}},
@@ -325,7 +260,7 @@ TEST_F(DeviceConstraintsTest, WhatAClaimLostOrLacksByNowIsSeenBeforeItIsWritten)
   EXPECT_THAT(state_.devices().AllocationOf("ns/a").devices, IsEmpty());
   state_.UpsertDeviceObject(MakeNumaSlice("n0"));
   EXPECT_TRUE(state_.devices().IsWhole("ns/a"));
-  state_.UpsertDeviceObject(Allocated(MakeClaim("thief", 1, kConstrainedClass, "q"), "n0", {"2"}));
+  state_.UpsertDeviceObject(Allocated(MakeClaim("thief", 1, kGpuClass, "q"), "n0", {"2"}));
   EXPECT_FALSE(state_.devices().IsWhole("ns/a"));
   EXPECT_FALSE(state_.devices().IsWhole("ns/absent"));
 }
@@ -351,7 +286,7 @@ TEST_F(DeviceConstraintsTest,
 TEST_F(DeviceConstraintsTest, ClaimsOfOneShapeMakeOneClassOfPods) {
   // Names of requests do not matter for where a pod can go, what they ask for does.
   for (const char* name : {"a", "b", "c"}) {
-    model::ResourceClaim claim = SameNuma(MakeClaim(name, 2, kConstrainedClass));
+    model::ResourceClaim claim = SameNuma(MakeClaim(name, 2, kGpuClass));
     claim.requests[0].name = name;
     if (absl::string_view(name) == "c") claim.requests[0].all = true;
     state_.UpsertDeviceObject(claim);
@@ -377,13 +312,13 @@ TEST_F(DeviceConstraintsTest, EachSubRequestNeedsItsClass) {
 }
 
 model::ResourceClaim RandomClaim(Random& random, const std::string& name) {
-  model::ResourceClaim claim = MakeClaim(name, random.Between(1, 2), kConstrainedClass, "q");
+  model::ResourceClaim claim = MakeClaim(name, random.Between(1, 2), kGpuClass, "q");
   if (random.OneIn(6)) claim = AllClaim(name);
   if (random.OneIn(4)) claim = GpusOrNic(name);
   if (random.OneIn(3)) {
     model::DeviceRequest second;
     second.name = "second";
-    second.device_class = kConstrainedClass;
+    second.device_class = kGpuClass;
     second.selectors = {"device.attributes[\"gpu.nvidia.com\"].numa == 1"};
     claim.requests.push_back(second);
   }

@@ -14,8 +14,26 @@ constexpr int64_t kMaxCountWork = 2'000;
 class Question {
  public:
   Question(const DeviceAllocator& book, absl::string_view node, CanHave can_have)
-      : book_(book), devices_(book.DevicesOf(node)), all_known_(book.KnowsAll(node)) {
-    for (const NodeDevice& device : devices_) free_.push_back(can_have(device));
+      : Question(book, node) {
+    for (const NodeDevice& device : devices_) {
+      free_.push_back(can_have(device));
+      seen_.push_back(true);
+    }
+    ReadCounters(node);
+  }
+  // About these devices and views alone, whatever they use of counters: somebody decided so.
+  Question(const DeviceAllocator& book, absl::string_view node,
+           const std::vector<std::string>& keys)
+      : Question(book, node) {
+    const auto among = [&](const NodeDevice& device, bool view) {
+      return std::any_of(keys.begin(), keys.end(), [&](const std::string& key) {
+        return DeviceOfKey(key) == device.key && (key.size() > device.key.size()) == view;
+      });
+    };
+    for (const NodeDevice& device : devices_) {
+      free_.push_back(among(device, false));
+      seen_.push_back(among(device, true));
+    }
   }
 
   void AddClaim(const ClaimShape& shape) {
@@ -26,7 +44,8 @@ class Question {
       for (const ShapeOption& option : options) request.options.push_back(MakeOption(option));
     }
     for (const ShapeConstraint& constraint : shape.constraints) {
-      claim.constraints.push_back({constraint.members, ValuesOf(constraint.attribute)});
+      claim.constraints.push_back(
+          {constraint.members, ValuesOf(constraint.attribute), constraint.distinct});
     }
   }
 
@@ -35,18 +54,23 @@ class Question {
   }
 
   [[nodiscard]] DeviceChoice Ask(int64_t max_work = kMaxChoiceWork) const {
-    return ChooseDevices(devices_.size(), claims_, max_work);
+    return ChooseDevices(devices_.size(), claims_, counters_, max_work);
   }
 
-  [[nodiscard]] std::vector<std::string> Keys(const std::vector<ChosenRequest>& claim) const {
-    std::vector<int> all;
-    for (const ChosenRequest& request : claim) {
-      all.insert(all.end(), request.devices.begin(), request.devices.end());
+  // Of the `at`th claim.
+  [[nodiscard]] std::vector<std::string> Keys(size_t at,
+                                              const std::vector<ChosenRequest>& chosen) const {
+    std::vector<std::pair<int, bool>> all;
+    for (size_t r = 0; r < chosen.size(); ++r) {
+      const bool view = claims_[at].requests[r].options[chosen[r].option].admin;
+      for (const int device : chosen[r].devices) all.emplace_back(device, view);
     }
     std::sort(all.begin(), all.end());
     std::vector<std::string> keys;
     keys.reserve(all.size());
-    for (const int device : all) keys.push_back(Device(device).key);
+    for (const auto& [device, view] : all) {
+      keys.push_back(view ? ViewKey(Device(device).key, "") : Device(device).key);
+    }
     return keys;
   }
 
@@ -55,15 +79,34 @@ class Question {
   }
 
  private:
+  Question(const DeviceAllocator& book, absl::string_view node)
+      : book_(book), devices_(book.DevicesOf(node)), all_known_(book.KnowsAll(node)) {}
+
+  void ReadCounters(absl::string_view node) {
+    const std::vector<NodeCounter>& counters = book_.CountersOf(node);
+    if (counters.empty()) return;
+    for (const NodeCounter& counter : counters) counters_.left.push_back(counter.amount_milli);
+    for (size_t i = 0; i < devices_.size(); ++i) {
+      counters_.uses.push_back(devices_[i].uses);
+      if (free_[i] || book_.HolderOf(devices_[i].key) == nullptr) continue;
+      for (const auto& [counter, amount_milli] : devices_[i].uses) {
+        int64_t& left = counters_.left[counter];
+        left = model::SaturatingAdd(left, -amount_milli);
+      }
+    }
+  }
+
   ChoiceOption MakeOption(const ShapeOption& asked) {
     ChoiceOption option;
     option.count = asked.count;
+    option.admin = asked.admin;
+    const std::vector<bool>& free = asked.admin ? seen_ : free_;
     int64_t matching = 0;
     const size_t demand = book_.IndexOf(asked.demand);
     for (size_t i = 0; demand < kMaxDemands && i < devices_.size(); ++i) {
       if (!devices_[i].suits[demand]) continue;
       ++matching;
-      if (free_[i] && devices_[i].device.unusable.empty()) {
+      if (free[i] && devices_[i].device.unusable.empty() && !devices_[i].barred[demand]) {
         option.devices.push_back(static_cast<int>(i));
       }
     }
@@ -95,7 +138,8 @@ class Question {
   const DeviceAllocator& book_;
   const std::vector<NodeDevice>& devices_;
   bool all_known_;
-  std::vector<bool> free_;
+  std::vector<bool> free_, seen_;  // by device: can be had; by admin access
+  ChoiceCounters counters_;
   std::vector<ChoiceClaim> claims_;
 };
 
@@ -128,7 +172,7 @@ PlacedDevices PlaceDevices(const DeviceAllocator& book, absl::string_view node,
   out.outcome = choice.outcome;
   for (size_t i = 0; i < choice.claims.size(); ++i) {
     auto& entry = i < out.claims.size() ? out.claims[i] : out.demands[i - out.claims.size()];
-    entry.second = question.Keys(choice.claims[i]);
+    entry.second = question.Keys(i, choice.claims[i]);
   }
   return out;
 }
@@ -136,6 +180,10 @@ PlacedDevices PlaceDevices(const DeviceAllocator& book, absl::string_view node,
 int64_t CountClaims(const DeviceAllocator& book, absl::string_view node, const ClaimShape& shape) {
   const auto most = static_cast<int64_t>(book.DevicesOf(node).size());
   Question question(book, node, [](const NodeDevice&) { return true; });
+  if (most > 0 && IsOfAdmins(shape)) {
+    question.AddClaim(shape);
+    return question.Ask(kMaxCountWork).outcome == ChoiceOutcome::kNone ? 0 : kManyClaims;
+  }
   for (int64_t count = 0; count < most; ++count) {
     question.AddClaim(shape);
     const ChoiceOutcome outcome = question.Ask(kMaxCountWork).outcome;
@@ -149,9 +197,7 @@ std::optional<std::vector<DealtRequest>> DealDevices(const DeviceAllocator& book
                                                      absl::string_view node,
                                                      const model::ResourceClaim& claim,
                                                      const std::vector<std::string>& devices) {
-  Question question(book, node, [&](const NodeDevice& device) {
-    return std::find(devices.begin(), devices.end(), device.key) != devices.end();
-  });
+  Question question(book, node, devices);
   question.AddClaim(ShapeOf(claim));
   const DeviceChoice choice = question.Ask();
   if (choice.outcome != ChoiceOutcome::kFound) return std::nullopt;

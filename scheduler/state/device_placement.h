@@ -7,6 +7,9 @@
 // allocationMode All means every device of the node that matches: it cannot be satisfied while one
 // of them is held or not given out, or while slices of the node's pools are missing.
 //
+// Partitions have what is left of the node's counters by the devices that the pod cannot have.
+// Admin access reaches devices that others hold, and uses no counters (upstream: it does).
+//
 // Thread-safety: pure functions. Complexity: O(devices x demands) and kMaxChoiceWork.
 #pragma once
 
@@ -28,7 +31,8 @@ using CanHave = absl::FunctionRef<bool(const NodeDevice&)>;
 // For what a pod requests by claims.
 struct PlacedDevices {
   ChoiceOutcome outcome = ChoiceOutcome::kNone;
-  using Keys = std::vector<std::string>;              // of devices, in the order of the node
+  // Of devices, in the order of the node. A view's is without its claim (DeviceOfKey knows it).
+  using Keys = std::vector<std::string>;
   std::vector<std::pair<std::string, Keys>> claims;   // shape, devices: one entry a claim
   std::vector<std::pair<std::string, Keys>> demands;  // of claims without shape, all together
 };
@@ -37,11 +41,12 @@ struct PlacedDevices {
 PlacedDevices PlaceDevices(const DeviceAllocator& book, absl::string_view node,
                            const model::ResourceList& requests, CanHave can_have);
 // How many claims of the shape the node could have at most if it were empty. If that is too much
-// to find out, as many as it has devices.
+// to find out, as many as it has devices. Of those that take nothing, kManyClaims.
+inline constexpr int64_t kManyClaims = 1'000'000;
 int64_t CountClaims(const DeviceAllocator& book, absl::string_view node, const ClaimShape& shape);
 
-// Which of exactly these devices of a node goes to which request of the claim; none if they are
-// not what it asks for.
+// Which of exactly these devices of a node, or views of them, goes to which request of the claim;
+// none if they are not what it asks for.
 struct DealtRequest {
   size_t option = 0;
   std::vector<const NodeDevice*> devices;

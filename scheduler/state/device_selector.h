@@ -1,25 +1,29 @@
 // The part of CEL in which drivers and users of dynamic resource allocation select devices:
 //
-//   device.driver == "gpu.nvidia.com"
-//   device.attributes["gpu.nvidia.com"].productName == "A100"       also !=, with "..", true, 40
-//   device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("40Gi")) >= 0    also >, ==, <, <=
+//   device.driver, device.allowMultipleAllocations
+//   device.attributes["gpu.nvidia.com"].productName      a text, number, truth value or version
+//   device.capacity["gpu.nvidia.com"].memory             a quantity
+//   == != < <= > >= in   && || ! ?:   ( )   [1, 2]   "text" 'text' r"text" 40 true
+//   has(device.attributes["d"].x)   "x" in device.attributes["d"]   "d" in device.attributes
+//   of texts: startsWith endsWith contains matches lowerAscii upperAscii size
+//   of quantity("40Gi") and semver("1.2.3"): compareTo isGreaterThan isLessThan; of versions
+//   major minor patch
 //
-// and such terms joined by &&. Anything else is refused when it is parsed, with the text that was
-// not understood, so that nothing is ever matched by a guess. A term about an attribute that a
-// device does not have is false (CEL proper has an error there, which fails the device as well).
+// Anything else (arithmetic, macros, other functions, lists of a device) is refused when it is
+// parsed, with the text that was not understood, so that nothing is ever matched by a guess. What
+// has no value, such as an attribute that the device does not have, is an error as in CEL: `&&` and
+// `||` do without it if the other side decides, and a device does not match by an error. Values of
+// different types are not equal.
 //
-// Source: CEL in ResourceClaims, kubernetes.io/docs, "Dynamic Resource Allocation".
-// Thread-safety: values and pure functions. Complexity: O(length), O(terms) a device.
+// Source: CEL in ResourceClaims, kubernetes.io/docs, "Dynamic Resource Allocation"; cel.dev.
+// Thread-safety: values and pure functions. Complexity: O(length) to parse and, but for patterns
+// and long texts, for a device.
 #pragma once
-
-#include <cstdint>
-#include <string>
-#include <variant>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "scheduler/model/devices.h"
+#include "scheduler/state/device_expression.h"
 
 namespace fairlead::state {
 
@@ -31,17 +35,9 @@ class DeviceSelector {
   [[nodiscard]] bool Matches(absl::string_view driver, const model::Device& device) const;
 
  private:
-  enum class Subject : uint8_t { kDriver, kAttribute, kCapacity };
-  enum class Compare : uint8_t { kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual };
-  struct Term {
-    Subject subject = Subject::kDriver;
-    std::string domain, name;
-    Compare compare = Compare::kEqual;
-    std::variant<int64_t, bool, std::string> value;
-  };
-  static absl::StatusOr<Term> ParseTerm(absl::string_view text);
+  explicit DeviceSelector(Expression expression) : expression_(std::move(expression)) {}
 
-  std::vector<Term> terms_;
+  Expression expression_;
 };
 
 // The attribute of that qualified name, "domain/name"; null if the device does not have it.

@@ -21,8 +21,15 @@ bool Names(const model::DeviceConstraint& constraint, const model::DeviceRequest
                      });
 }
 
+std::string TolerationText(const model::DeviceToleration& toleration) {
+  return absl::StrCat(toleration.key.empty() ? "any taint" : toleration.key,
+                      toleration.exists ? "" : absl::StrCat("=", toleration.value),
+                      toleration.effect.empty() ? "" : absl::StrCat(":", toleration.effect));
+}
+
 std::string OptionText(const ShapeOption& option) {
-  return absl::StrCat(option.all ? "all" : absl::StrCat(option.count), " ",
+  return absl::StrCat(option.admin ? "admin access to " : "",
+                      option.all ? "all" : absl::StrCat(option.count), " ",
                       absl::StripPrefix(option.demand, model::kDemandPrefix));
 }
 
@@ -69,6 +76,13 @@ std::string DemandName(const model::DeviceRequest& request) {
   if (!request.selectors.empty()) {
     absl::StrAppend(&name, " where ", absl::StrJoin(request.selectors, " && "));
   }
+  std::vector<std::string> tolerated;
+  for (const model::DeviceToleration& each : request.tolerates) {
+    tolerated.push_back(TolerationText(each));
+  }
+  if (!tolerated.empty()) {
+    absl::StrAppend(&name, " tolerating ", absl::StrJoin(tolerated, ", "));
+  }
   return name;
 }
 
@@ -83,7 +97,9 @@ ClaimShape ShapeOf(const model::ResourceClaim& claim) {
       // The API server requires at least one; more than any node has is as good as the bound.
       constexpr int64_t kMostDevices = int64_t{1} << 31;
       const int64_t count = std::clamp<int64_t>(option.count, 1, kMostDevices);
-      options.push_back({DemandName(option), option.all, option.all ? 1 : count});
+      options.push_back(
+          {DemandName(option), option.all, option.all ? 1 : count, option.admin_access});
+      if (option.admin_access) continue;
       if (IsGpuDemand(options.back().demand)) most = std::max(most, options.back().count);
     }
     if (options.size() > 1) gpus += most;
@@ -91,7 +107,8 @@ ClaimShape ShapeOf(const model::ResourceClaim& claim) {
   shape.weight = std::max<int64_t>(1, gpus);
   for (const model::DeviceConstraint& constraint : claim.constraints) {
     ShapeConstraint& added = shape.constraints.emplace_back();
-    added.attribute = constraint.match_attribute;
+    added.attribute = constraint.attribute;
+    added.distinct = constraint.distinct;
     for (size_t r = 0; r < claim.requests.size(); ++r) {
       for (size_t i = 0; i < OptionCount(claim.requests[r]); ++i) {
         if (Names(constraint, claim.requests[r], i)) added.members.emplace_back(r, i);
@@ -104,15 +121,22 @@ ClaimShape ShapeOf(const model::ResourceClaim& claim) {
 bool IsPlain(const ClaimShape& shape) {
   return shape.constraints.empty() &&
          std::all_of(shape.requests.begin(), shape.requests.end(), [](const auto& options) {
-           return options.size() == 1 && !options.front().all;
+           return options.size() == 1 && !options.front().all && !options.front().admin;
          });
+}
+
+bool IsOfAdmins(const ClaimShape& shape) {
+  return std::all_of(shape.requests.begin(), shape.requests.end(), [](const auto& options) {
+    return std::all_of(options.begin(), options.end(),
+                       [](const ShapeOption& option) { return option.admin; });
+  });
 }
 
 std::string ShapeName(const ClaimShape& shape) {
   // Only GPUs of firstAvailable are in the weight: those of other requests are demands themselves.
   const bool gpus = std::any_of(shape.requests.begin(), shape.requests.end(), [](const auto& of) {
     return of.size() > 1 && std::any_of(of.begin(), of.end(), [](const ShapeOption& option) {
-             return IsGpuDemand(option.demand);
+             return !option.admin && IsGpuDemand(option.demand);
            });
   });
   std::vector<std::string> parts;
@@ -126,7 +150,8 @@ std::string ShapeName(const ClaimShape& shape) {
   std::string name = absl::StrCat(model::kShapePrefix, gpus ? kGpuShape : "device", " claim to ",
                                   absl::StrJoin(parts, ", "));
   for (const ShapeConstraint& constraint : shape.constraints) {
-    absl::StrAppend(&name, "; same ", constraint.attribute, " of ");
+    absl::StrAppend(&name, constraint.distinct ? "; distinct " : "; same ", constraint.attribute,
+                    " of ");
     absl::StrAppend(&name,
                     absl::StrJoin(constraint.members, ",", [](std::string* out, const auto& of) {
                       absl::StrAppend(out, of.first, ".", of.second);
@@ -138,7 +163,8 @@ std::string ShapeName(const ClaimShape& shape) {
 model::ResourceList ShapeDemands(const ClaimShape& shape) {
   model::ResourceList demands;
   for (const std::vector<ShapeOption>& options : shape.requests) {
-    if (options.size() == 1) model::Add(demands, options.front().demand, options.front().count);
+    if (options.size() != 1 || options.front().admin) continue;
+    model::Add(demands, options.front().demand, options.front().count);
   }
   return demands;
 }

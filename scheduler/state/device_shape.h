@@ -5,8 +5,9 @@
 // those of resources:
 //   - a *demand* for each request that has to be satisfied: its device class with its selectors.
 //     Exact numbers count as they are, allocationMode All as one device until the pod is
-//     bound (KAI's number, pkg/common/resources/dra.go);
-//   - if numbers cannot say it all (All, firstAvailable, constraints), one *shape*, whose name
+//     bound (KAI's number, pkg/common/resources/dra.go), admin access not at all: it takes nothing;
+//   - if numbers cannot say it all (All, firstAvailable, constraints, admin access), one *shape*,
+//   whose name
 //     has everything that the choice of devices depends on. Its amount is the weight of the shape:
 //     as many GPUs as its firstAvailable requests could get at most, and at least one.
 //
@@ -38,10 +39,12 @@ struct ShapeOption {
   std::string demand;
   bool all = false;
   int64_t count = 1;  // one for All
+  bool admin = false;
 };
 
 struct ShapeConstraint {
-  std::string attribute;                           // "domain/name"
+  std::string attribute;  // "domain/name"
+  bool distinct = false;
   std::vector<std::pair<size_t, size_t>> members;  // (request, option)
 };
 
@@ -51,10 +54,13 @@ struct ClaimShape {
   int64_t weight = 1;
 };
 
+// Names the class, the selectors, and what is tolerated.
 std::string DemandName(const model::DeviceRequest& request);
 ClaimShape ShapeOf(const model::ResourceClaim& claim);
 // Numbers of devices say all that the claim asks for.
 bool IsPlain(const ClaimShape& shape);
+// It takes nothing: a node may have any number of such claims.
+bool IsOfAdmins(const ClaimShape& shape);
 // Equal names, equal choices.
 std::string ShapeName(const ClaimShape& shape);
 // What a pod requests for a claim of that shape, without the shape itself.

@@ -84,6 +84,14 @@ class ClaimsTest : public IntegrationTest {
                      R"(","nodeName":")", name, R"(","pool":{"name":")", name,
                      R"(","generation":1,"resourceSliceCount":1},"devices":[)", list, "]}}"));
   }
+  // One of the two slices of a node's pool; `rest`: "devices" or "sharedCounters".
+  void MakeHalfOfPool(const std::string& node, const std::string& name, const std::string& rest) {
+    api().Create(kSlices,
+                 absl::StrCat(R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice",)",
+                              R"("metadata":{"name":")", name, R"("},"spec":{"driver":")", kDriver,
+                              R"(","nodeName":")", node, R"(","pool":{"name":")", node,
+                              R"(","generation":1,"resourceSliceCount":2},)", rest, "}}"));
+  }
   void MakeClaim(const std::string& name, int count = 1) { MakeClaimOf(name, SpecText(count)); }
   void MakeClaimOf(const std::string& name, const std::string& spec) {
     api().Create(kClaims,
@@ -425,6 +433,64 @@ TEST_F(ClaimsTest, WhatNumbersCannotSayIsAllocatedInTheServersWords) {
   ASSERT_TRUE(Bound({"c"}));
   EXPECT_EQ(DevicesOf(Claim("either")), std::vector<std::string>{"n1/nic-1"});
   EXPECT_EQ(request_of("either"), "nic/one");
+}
+
+// Two halves of one device, or the whole of it, which needs a toleration.
+TEST_F(ClaimsTest, PartitionsAndAdminAccessAreAllocatedInTheServersWords) {
+  MakeNode("n1", 0);
+  MakeHalfOfPool("n1", "counters",
+                 R"("sharedCounters":[{"name":"nic-0","counters":{"lanes":{"value":"8"}}}])");
+  const auto part = [](const std::string& name, int lanes, const std::string& more) {
+    return absl::StrCat(R"({"name":")", name, R"(","consumesCounters":[{"counterSet":"nic-0",)",
+                        R"("counters":{"lanes":{"value":")", lanes, R"("}}}],"attributes":{)",
+                        R"("side":{"string":")", name, R"("}})", more, "}");
+  };
+  MakeHalfOfPool(
+      "n1", "devices",
+      absl::StrCat(R"("devices":[)", part("left", 4, ""), ",", part("right", 4, ""), ",",
+                   part("whole", 8, R"(,"taints":[{"key":"whole","effect":"NoSchedule"}])"), "]"));
+  api().Merge("/api/v1/namespaces/default",
+              R"({"metadata":{"labels":{"resource.kubernetes.io/admin-access":"true"}}})");
+  const auto claim = [this](const std::string& name, const std::string& fields,
+                            const std::string& constraint) {
+    MakeClaimOf(name, absl::StrCat(R"({"devices":{"requests":[{"name":"nic","exactly":{)",
+                                   R"("deviceClassName":")", kDriver, "\",", fields,
+                                   R"(}}],"constraints":[)", constraint, "]}}"));
+  };
+  const std::string distinct = absl::StrCat(R"({"distinctAttribute":")", kDriver, R"(/side"})");
+  claim("halves", R"("count":2)", distinct);
+  claim(
+      "whole",
+      absl::StrCat(R"("tolerations":[{"key":"whole","operator":"Exists"}],"selectors":[{"cel":)",
+                   R"({"expression":"device.attributes[')", kDriver,
+                   R"('].side.matches('^w') || !has(device.attributes['x.io'].side) && false"}}])"),
+      "");
+  claim("watch",
+        R"("allocationMode":"All","adminAccess":true,"tolerations":[{"operator":"Exists"}])", "");
+  StartClaimController();
+  ChildProcess& first = Start({});
+  MakeClaimPod("a", R"("resourceClaimName":"halves")");
+  ASSERT_TRUE(Bound({"a"}));
+  EXPECT_EQ(DevicesOf(Claim("halves")), (std::vector<std::string>{"n1/left", "n1/right"}));
+  MakeClaimPod("b", R"("resourceClaimName":"whole")");
+  MakeClaimPod("c", R"("resourceClaimName":"watch")");
+  ASSERT_TRUE(Bound({"c"}));
+  EXPECT_EQ(DevicesOf(Claim("watch")),
+            (std::vector<std::string>{"n1/left", "n1/right", "n1/whole"}));
+  const Json watch = Claim("watch");
+  const Json* const results = watch.At({"status", "allocation", "devices", "results"});
+  ASSERT_NE(results, nullptr);
+  for (const Json& result : results->items()) {
+    EXPECT_EQ(result.TextAt({"adminAccess"}), "true");
+  }
+  ASSERT_TRUE(Eventually("the halves are in use", [this] { return !VerdictOf("b").empty(); }));
+  EXPECT_EQ(NodeOf("b"), "");
+  // The next process knows what is in use, and who only looks at it.
+  first.Kill();
+  Start({});
+  EndPod("a");
+  ASSERT_TRUE(Bound({"b"}));
+  EXPECT_EQ(DevicesOf(Claim("whole")), std::vector<std::string>{"n1/whole"});
 }
 
 TEST_F(ClaimsTest, ASharedClaimKeepsItsPodsTogetherAndIsDeallocatedAfterTheLast) {

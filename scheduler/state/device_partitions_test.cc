@@ -1,0 +1,211 @@
+// Partitions with shared counters, admin access, distinctAttribute and taints of devices in
+// ClusterState.
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "scheduler/model/testing/device_builders.h"
+#include "scheduler/state/device_state_testing.h"
+
+namespace fairlead::state {
+namespace {
+
+using model::testing::Allocated;
+using model::testing::AllOf;
+using model::testing::MakeClaim;
+using model::testing::MakeNode;
+using model::testing::MakeSlice;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing::kGpuClass;
+using testing::MakeNumaSlice;
+using ::testing::SizeIs;
+
+constexpr char kHalves[] = "half.nvidia.com";
+
+// Two GPUs of 40 (memory) each, whole or in halves: devices "0", "0-a", "0-b", "1", "1-a", "1-b".
+// Without the counters, which are in a slice of their own.
+model::ResourceSlice MakePartitions(absl::string_view node) {
+  model::ResourceSlice slice = MakeSlice(node, 0);
+  slice.slice_count = 2;
+  for (const char* gpu : {"0", "1"}) {
+    for (const char* part : {"", "-a", "-b"}) {
+      model::Device& device = slice.devices.emplace_back();
+      device.name = absl::StrCat(gpu, part);
+      const bool whole = *part == '\0';
+      device.attributes["half"].value = !whole;
+      device.uses = {{absl::StrCat("gpu-", gpu), "memory", whole ? 40'000 : 20'000}};
+    }
+  }
+  return slice;
+}
+
+model::ResourceSlice MakeCounters(absl::string_view node) {
+  model::ResourceSlice slice = MakePartitions(node);
+  slice.meta.name += "-counters";
+  slice.devices.clear();
+  slice.counters_milli = {{"gpu-0", {{"memory", 40'000}}}, {"gpu-1", {{"memory", 40'000}}}};
+  return slice;
+}
+
+class DevicePartitionsTest : public testing::DeviceStateTest {
+ protected:
+  DevicePartitionsTest() {
+    state_.UpsertNode(MakeNode("p0", 0));
+    state_.UpsertDeviceObject(MakePartitions("p0"));
+    state_.UpsertDeviceObject(MakeCounters("p0"));
+    state_.UpsertDeviceObject(model::testing::MakeDeviceClass(
+        kHalves, {"device.attributes[\"gpu.nvidia.com\"].half == true"}));
+  }
+  PodId AddWith(const model::ResourceClaim& claim) {
+    state_.UpsertDeviceObject(claim);
+    return Add(claim.meta.name, {claim.meta.name});
+  }
+  PodId AddHalves(const char* name, int64_t count) {
+    return AddWith(MakeClaim(name, count, kHalves, "q"));
+  }
+  // Of a GPU of any kind; the first that fits is a whole one.
+  PodId AddAny(const char* name, int64_t count) {
+    return AddWith(MakeClaim(name, count, kGpuClass, "q"));
+  }
+};
+
+TEST_F(DevicePartitionsTest, WhatAPartitionUsesIsNotThereForTheOthersOfItsDevice) {
+  EXPECT_EQ(state_.devices().CountGpus("p0"), 2);
+  const PodId half = AddHalves("half", 1), two = AddAny("two", 2), one = AddAny("one", 1),
+              three = AddHalves("three", 3), last = AddHalves("last", 1);
+  EXPECT_TRUE(Suits(two, "p0"));
+  EXPECT_TRUE(Suits(three, "p0"));
+  const std::string before = state_.Dump();
+  {
+    Transaction txn(state_);
+    txn.Allocate(two, state_.FindNode("p0"));
+    EXPECT_THAT(Held("ns/two"), SizeIs(2));
+    EXPECT_FALSE(Suits(half, "p0"));
+  }
+  EXPECT_EQ(state_.Dump(), before);
+  Place(half, "p0");
+  EXPECT_THAT(Held("ns/half"), ElementsAre("gpu.nvidia.com/p0/0-a"));
+  // A whole GPU is left, or a half and a whole one.
+  EXPECT_TRUE(Suits(two, "p0"));
+  EXPECT_TRUE(Suits(three, "p0"));
+  Place(one, "p0");
+  EXPECT_THAT(Held("ns/one"), ElementsAre("gpu.nvidia.com/p0/0-b"));
+  Place(last, "p0");
+  EXPECT_THAT(Held("ns/last"), ElementsAre("gpu.nvidia.com/p0/1-a"));
+  EXPECT_FALSE(Suits(two, "p0"));
+  EXPECT_FALSE(Suits(three, "p0"));
+}
+
+TEST_F(DevicePartitionsTest, WhatTheApiServerShowsCounts) {
+  const PodId half = AddHalves("half", 4);
+  EXPECT_TRUE(Suits(half, "p0"));
+  // Another scheduler has taken a whole GPU.
+  state_.UpsertDeviceObject(Allocated(MakeClaim("other", 1, kGpuClass, "q"), "p0", {"1"}));
+  EXPECT_FALSE(Suits(half, "p0"));
+  EXPECT_TRUE(Suits(AddHalves("two", 2), "p0"));
+  // Too much was given away: nothing is left, and what is held stays dealt.
+  state_.UpsertDeviceObject(Allocated(MakeClaim("more", 2, kGpuClass, "q"), "p0", {"0", "0-a"}));
+  EXPECT_FALSE(Suits(AddHalves("one", 1), "p0"));
+  state_.RemoveResourceClaim("ns", "more");
+  state_.RemoveResourceClaim("ns", "other");
+  EXPECT_TRUE(Suits(half, "p0"));
+}
+
+TEST_F(DevicePartitionsTest, WithoutItsCountersOrOfTwoNodesNoPartitionIsGiven) {
+  const PodId half = AddHalves("half", 1);
+  const std::string counters = MakeCounters("p0").meta.name;
+  state_.RemoveResourceSlice(counters);
+  EXPECT_FALSE(Suits(half, "p0"));
+  EXPECT_EQ(state_.devices().CountGpus("p0"), 0);
+  model::ResourceSlice slice = MakeCounters("p0");
+  slice.counters_milli.erase("gpu-0");
+  state_.UpsertDeviceObject(slice);
+  Place(half, "p0");
+  EXPECT_THAT(Held("ns/half"), ElementsAre("gpu.nvidia.com/p0/1-a"));
+  // A slice of the pool on another node: nobody knows what is used there.
+  model::ResourceSlice other = MakePartitions("n0");
+  other.pool = MakePartitions("p0").pool;
+  other.meta.name = "elsewhere";
+  state_.UpsertDeviceObject(other);
+  EXPECT_FALSE(Suits(AddHalves("two", 1), "p0"));
+  state_.RemoveResourceSlice("elsewhere");
+  EXPECT_TRUE(Suits(AddHalves("three", 1), "p0"));
+}
+
+TEST_F(DevicePartitionsTest, AdminAccessTakesNothingAndIsChargedToNobody) {
+  model::ResourceClaim watch = AllOf(MakeClaim("watch", 1, kGpuClass, "q"));
+  watch.requests[0].admin_access = true;
+  const PodId admin = AddWith(watch);
+  EXPECT_EQ(Charge(admin), 0);
+  Place(AddAny("users", 4), "n0");
+  EXPECT_FALSE(Suits(AddAny("more", 1), "n0"));
+  EXPECT_TRUE(Suits(admin, "n0"));
+  const std::string before = state_.Dump();
+  {
+    Transaction txn(state_);
+    txn.Allocate(admin, state_.FindNode("n0"));
+    EXPECT_THAT(Held("ns/watch"), SizeIs(4));
+  }
+  EXPECT_EQ(state_.Dump(), before);
+  Place(admin, "n0");
+  EXPECT_THAT(Held("ns/users"), SizeIs(4));
+  const model::ClaimAllocation allocation = state_.devices().AllocationOf("ns/watch");
+  EXPECT_EQ(allocation.node, "n0");
+  ASSERT_THAT(allocation.devices, SizeIs(4));
+  for (const model::AllocatedDevice& device : allocation.devices) {
+    EXPECT_TRUE(device.admin_access) << device.device;
+  }
+  // As the API server shows it, to this process or to the next one.
+  watch.allocated = true;
+  watch.devices = allocation.devices;
+  state_.UpsertDeviceObject(watch);
+  EXPECT_EQ(Charge(admin), 0);
+  state_.RemoveResourceClaim("ns", "users");
+  EXPECT_TRUE(Suits(AddAny("next", 4), "n0"));
+}
+
+TEST_F(DevicePartitionsTest, AnyNumberOfAdminsLookAtOneDevice) {
+  for (int i = 0; i < 8; ++i) {
+    model::ResourceClaim watch = MakeClaim(absl::StrCat("watch-", i), 1, "nic", "q");
+    watch.requests[0].admin_access = true;
+    const PodId admin = AddWith(watch);
+    EXPECT_FALSE(Suits(admin, "n0")) << "it has no such device";
+    ASSERT_TRUE(Suits(admin, "n1"));
+    Place(admin, "n1");
+    EXPECT_THAT(Held(absl::StrCat("ns/watch-", i).c_str()), SizeIs(1));
+  }
+  EXPECT_TRUE(Suits(AddWith(MakeClaim("user", 1, "nic", "q")), "n1"));
+}
+
+TEST_F(DevicePartitionsTest, DistinctValues) {
+  model::ResourceClaim claim = MakeClaim("two", 2, kGpuClass, "q");
+  claim.constraints.push_back({{}, "gpu.nvidia.com/numa", true});
+  const PodId two = AddWith(claim);
+  Place(two, "n0");
+  EXPECT_THAT(Held("ns/two"), ElementsAre("gpu.nvidia.com/n0/0", "gpu.nvidia.com/n0/1"));
+  claim.meta.name = claim.meta.uid = "three";
+  claim.requests[0].count = 3;
+  EXPECT_FALSE(Suits(AddWith(claim), "n1")) << "there are two values";
+}
+
+TEST_F(DevicePartitionsTest, ATaintKeepsAwayWhoDoesNotTolerateIt) {
+  model::ResourceSlice slice = MakeNumaSlice("n0");
+  for (model::Device& device : slice.devices) device.taints = {{"broken", "yes", "NoExecute"}};
+  state_.UpsertDeviceObject(slice);
+  EXPECT_FALSE(Suits(AddAny("none", 1), "n0"));
+  int at = 0;
+  const auto tolerating = [&](model::DeviceToleration toleration) {
+    model::ResourceClaim claim = MakeClaim(absl::StrCat("t", at++), 1, kGpuClass, "q");
+    claim.requests[0].tolerates = {std::move(toleration)};
+    return AddWith(claim);
+  };
+  EXPECT_TRUE(Suits(tolerating({"broken", "", "", true}), "n0"));
+  EXPECT_TRUE(Suits(tolerating({"", "", "", true}), "n0"));
+  EXPECT_TRUE(Suits(tolerating({"broken", "yes", "NoExecute", false}), "n0"));
+  EXPECT_FALSE(Suits(tolerating({"broken", "no", "", false}), "n0"));
+  EXPECT_FALSE(Suits(tolerating({"slow", "", "", true}), "n0"));
+  EXPECT_FALSE(Suits(tolerating({"broken", "", "NoSchedule", true}), "n0"));
+  EXPECT_TRUE(Suits(AddAny("elsewhere", 1), "n1"));
+}
+
+}  // namespace
+}  // namespace fairlead::state
