@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # differential.sh [SEED [PAIRS]]: Fairlead's filters, scores and choices of victims against those of the real kube-scheduler, on
 # random clusters: the same nodes refused by the same plugin for the same reasons, the others scored the same by each plugin, the
-# same pods evicted. Last lines: "N choices of victims compared", "N scores compared" and "N pairs, N differences". Exit code 1 if anything differs, 77 if there is no kube-scheduler to ask here; says why.
+# same pods evicted, and devices found for the same claims. Last lines: "N choices of devices compared", "N choices of victims compared", "N scores compared" and "N pairs, N differences". Exit code 1 if anything differs, 77 if there is no kube-scheduler to ask here; says why.
 #
 # The scheduler is the one in the control plane of the tests: FAIRLEAD_CONTROL_PLANE, or built by scripts/control-plane.sh.
 . "$(dirname "$0")/lib.sh"

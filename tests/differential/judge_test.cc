@@ -3,9 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "tests/differential/judge_devices.h"
+#include "tests/differential/random_devices.h"
 #include "tests/differential/random_world.h"
 
 namespace fairlead::differential {
@@ -197,6 +201,46 @@ TEST(Compare, FindsEachScoreOfARandomWorld) {
     }
   }
   EXPECT_GT(altered, 0);
+}
+
+// Each answer about devices is looked at: no other one may be given, and none left out.
+TEST(CompareDevices, FindsEachWrongAnswer) {
+  const Json world = RandomDevices(7).Make();
+  const auto differences = [&](const Json& theirs) {
+    const absl::StatusOr<DeviceComparison> result = CompareDevices(world, theirs);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? result->differences : std::vector<std::string>();
+  };
+  // Ours, by what differs from "nowhere".
+  Json right = Json::array();
+  for (size_t i = 0; i < world["asks"].size(); ++i) {
+    Json& nodes = right.emplace_back(Json::object());
+    for (const std::string node : world["nodes"]) nodes[node] = {{"allocated", false}};
+  }
+  const std::vector<std::string> found = differences(right);
+  EXPECT_THAT(found, ::testing::Not(IsEmpty()));
+  for (size_t i = 0; i < right.size(); ++i) {
+    for (auto& [node, answer] : right[i].items()) {
+      const std::string about = absl::StrCat("ask ", i, " on ", node, ": fairlead has devices");
+      answer["allocated"] = std::any_of(found.begin(), found.end(), [&](const std::string& each) {
+        return each.starts_with(about);
+      });
+    }
+  }
+  EXPECT_THAT(differences(right), IsEmpty());
+  for (size_t i = 0; i < right.size(); ++i) {
+    for (const std::string node : world["nodes"]) {
+      Json theirs = right;
+      theirs[i][node]["allocated"] = !theirs[i][node]["allocated"].get<bool>();
+      EXPECT_THAT(differences(theirs), SizeIs(1)) << i << " " << node;
+      theirs[i].erase(node);
+      EXPECT_THAT(differences(theirs), ElementsAre(HasSubstr("says nothing")));
+      theirs = right;
+      theirs[i][node] = {{"allocated", false}, {"error", "CEL runtime error: no such key: x"}};
+      EXPECT_THAT(differences(theirs), IsEmpty()) << "kube-scheduler gives it up";
+    }
+  }
+  EXPECT_THAT(differences(Json()), SizeIs(right.size() * world["nodes"].size()));
 }
 
 }  // namespace

@@ -3,8 +3,9 @@
 //   fairlead_differential worlds SEED PAIRS      prints worlds, a line each, with at least so many
 //                                                pairs of a pod and a node
 //   fairlead_differential compare WORLDS ANSWERS compares with the oracle's answers to that file;
-//                                                last lines: "N choices of victims compared",
-//                                                "N scores compared", "N pairs, N differences"
+//                                                last lines: "N choices of devices compared",
+//                                                "N choices of victims compared", "N scores
+//                                                compared", "N pairs, N differences"
 //
 // scripts/differential.sh runs both, and the oracle between them. Exit code 1 if anything differs
 // or nothing was compared, 2 for arguments that make no sense.
@@ -16,6 +17,8 @@
 
 #include "absl/strings/numbers.h"
 #include "tests/differential/judge.h"
+#include "tests/differential/judge_devices.h"
+#include "tests/differential/random_devices.h"
 #include "tests/differential/random_world.h"
 
 namespace fairlead::differential {
@@ -29,6 +32,8 @@ int PrintWorlds(uint64_t seed, int64_t pairs) {
   for (uint64_t number = 0; pairs > 0; ++number, pairs -= kNodes * kAsked) {
     // A world of its own seed can be made again without those before it.
     std::cout << RandomWorld(seed * 1'000'003 + number).Make(kNodes, kAsked).dump() << "\n";
+    const Json devices = {{"devices", RandomDevices(seed * 1'000'033 + number).Make()}};
+    std::cout << devices.dump() << "\n";
   }
   return 0;
 }
@@ -42,10 +47,25 @@ int CompareFiles(const std::string& worlds_path, const std::string& answers_path
   int64_t scores = 0;
   int64_t preemptions = 0;
   int64_t known_faults = 0;
+  DeviceComparison devices;
   size_t differences = 0;
   for (int64_t number = 1; std::getline(worlds, world_line); ++number) {
     const Json world = Json::parse(world_line);
     const Json theirs = std::getline(answers, answer_line) ? Json::parse(answer_line) : Json();
+    if (world.contains("devices")) {
+      absl::StatusOr<DeviceComparison> found = CompareDevices(
+          world["devices"], theirs.is_object() ? theirs.value("devices", Json()) : Json());
+      if (!found.ok())
+        found = DeviceComparison{.differences = {std::string(found.status().message())}};
+      devices.pairs += found->pairs;
+      devices.found += found->found;
+      devices.given_up += found->given_up;
+      for (const std::string& difference : found->differences) {
+        if (++differences > kMaxPrinted) continue;
+        std::cout << "world " << number << ": " << difference << "\n";
+      }
+      continue;
+    }
     const absl::StatusOr<Comparison> comparison = Compare(world, theirs);
     if (!comparison.ok()) {
       if (++differences > kMaxPrinted) continue;
@@ -69,10 +89,13 @@ int CompareFiles(const std::string& worlds_path, const std::string& answers_path
   if (pairs == 0) std::cout << "no pair of " << worlds_path << " was compared\n";
   if (scores == 0) std::cout << "no score was compared\n";
   if (preemptions == 0) std::cout << "no eviction was compared\n";
+  std::cout << devices.pairs - devices.given_up << " choices of devices compared (" << devices.found
+            << " found; " << devices.given_up << " that kube-scheduler gives up left out)\n";
   std::cout << preemptions << " choices of victims compared\n";
   std::cout << scores << " scores compared\n";
   std::cout << pairs << " pairs, " << differences << " differences\n";
-  return differences == 0 && pairs > 0 && scores > 0 && preemptions > 0 ? 0 : 1;
+  const bool compared = pairs > 0 && scores > 0 && preemptions > 0 && devices.found > 0;
+  return differences == 0 && compared ? 0 : 1;
 }
 
 int Main(const std::vector<std::string>& args) {

@@ -1,6 +1,6 @@
 // Package oracle answers what kube-scheduler's own plugins say of a cluster: which node each of them
 // refuses for a pod, with which code and reasons, how each of them scores the nodes that are left,
-// and which pods would be evicted on the others. tests/differential compares Fairlead with it.
+// which pods would be evicted on the others, and where claims find devices. tests/differential compares Fairlead with it.
 //
 // A world is one line of JSON on standard input, its answer one line on standard output. No API
 // server is involved: the plugins read a snapshot, and listers that hold what the world has.
@@ -63,6 +63,9 @@ type World struct {
 	// Whether to ask which pods would be evicted.
 	Preempt              bool                           `json:"preempt"`
 	PodDisruptionBudgets []policyv1.PodDisruptionBudget `json:"podDisruptionBudgets"`
+
+	// Asked about alone: a world with devices has nothing of the above.
+	Devices *Devices `json:"devices,omitempty"`
 }
 
 // Refusal is the first refusal of a node; one without a code admits it.
@@ -78,6 +81,8 @@ type Answer struct {
 	Pods        []map[string]Refusal `json:"pods"`
 	Scores      []Scores             `json:"scores"`
 	Preemptions []*Preemption        `json:"preemptions,omitempty"`
+
+	Devices []map[string]DeviceAnswer `json:"devices,omitempty"`
 }
 
 // Main serves until the input ends; its exit code.
@@ -114,6 +119,10 @@ func serve(in io.Reader, out io.Writer) error {
 func judge(ctx context.Context, world *World) (*Answer, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if world.Devices != nil {
+		devices, err := judgeDevices(ctx, world.Devices)
+		return &Answer{Devices: devices}, err
+	}
 	snapshot := cache.NewSnapshot(pointers(world.Pods), pointers(world.Nodes))
 	scheduler, err := newFramework(ctx, world, snapshot)
 	if err != nil {
