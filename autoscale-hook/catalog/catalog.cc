@@ -55,6 +55,7 @@ model::Node UsableNode(const Offer& offer, absl::string_view name) {
   const InstanceType& type = *offer.type;
   model::Node node;
   node.meta.name = std::string(name);
+  node.declared_features = model::kAllNodeFeatures;  // unknown: no catalogue says
   model::StringMap& labels = node.meta.labels;
   labels.Set(model::kOsLabel, "linux");
   labels.Set(model::kArchLabel, type.architecture);

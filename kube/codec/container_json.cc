@@ -79,6 +79,14 @@ void ReadContainer(JsonReader& reader, JsonValue value, const FieldPath& path, b
       ReadConfigMapsIn(reader, v, at, "configMapRef", draft);
     } else if (key == "restartPolicy") {
       container.sidecar = init && reader.Text(v, at) == "Always";
+    } else if (key == "restartPolicyRules") {
+      reader.Items(v, at, [&](size_t i, JsonValue rule) {
+        reader.Fields(rule, at.Item(i), [&](absl::string_view field, JsonValue action) {
+          if (field != "action") return;
+          draft.restarts_all_containers |=
+              reader.Text(action, at.Item(i).Field(field)) == kRestartAllContainers;
+        });
+      });
     }
   });
   if (image.empty()) return;

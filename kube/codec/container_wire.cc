@@ -202,6 +202,18 @@ bool ReadResourceRequirements(absl::string_view bytes, const FieldPath& path, Pr
   return r.ok();
 }
 
+namespace {
+
+bool ReadRestartRule(absl::string_view bytes, PodDraft& draft) {
+  WireReader r(bytes);
+  while (r.Next()) {
+    if (r.field() == 1) draft.restarts_all_containers |= r.Bytes() == kRestartAllContainers;
+  }
+  return r.ok();
+}
+
+}  // namespace
+
 bool ReadContainer(absl::string_view bytes, bool init, const FieldPath& list, PodDraft& draft) {
   auto& containers = init ? draft.resources.init_containers : draft.resources.containers;
   const size_t index = containers.size();
@@ -233,6 +245,9 @@ bool ReadContainer(absl::string_view bytes, bool init, const FieldPath& list, Po
         break;
       case 24:
         container.sidecar = init && r.Bytes() == "Always";
+        break;
+      case 25:  // restartPolicyRules{action=1}
+        r.Check(ReadRestartRule(r.Bytes(), draft));
         break;
       default:
         break;

@@ -54,6 +54,11 @@ void ReadStatus(JsonReader& reader, JsonValue value, const FieldPath& path, Node
     if (key == "capacity") reader.Quantities(v, at, draft.capacity);
     if (key == "conditions") ReadConditions(reader, v, at, draft);
     if (key == "images") ReadImages(reader, v, at, draft);
+    if (key == "declaredFeatures") {
+      reader.Items(v, at, [&](size_t i, JsonValue name) {
+        draft.node.declared_features |= model::NodeFeatureOf(reader.Text(name, at.Item(i)));
+      });
+    }
     if (key == "allocatable") reader.Quantities(v, at, draft.node.allocatable);
   });
 }

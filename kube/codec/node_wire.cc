@@ -98,6 +98,9 @@ bool ReadStatus(absl::string_view bytes, const FieldPath& path, NodeDraft& draft
       case 8:
         r.Check(ReadImage(r.Bytes(), draft));
         break;
+      case 14:
+        draft.node.declared_features |= model::NodeFeatureOf(r.Bytes());
+        break;
       default:
         break;
     }

@@ -202,6 +202,12 @@ void AddAwaitedClaims(PodDraft& draft) {
 void FinishPod(PodDraft& draft) {
   model::Pod& pod = draft.pod;
   AddHostPorts(draft);
+  if (draft.restarts_all_containers) {
+    draft.pod.spec.required_features |= model::kRestartAllContainersOnContainerExits;
+  }
+  if (draft.host_network && !draft.host_users) {
+    draft.pod.spec.required_features |= model::kUserNamespacesHostNetworkSupport;
+  }
   pod.spec.ns = pod.meta.ns;
   pod.spec.containers = AlignedContainers(draft.resources, pod.spec.guaranteed);
   SetImages(draft, pod.images);

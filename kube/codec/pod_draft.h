@@ -53,6 +53,9 @@ struct ImagesDraft {
   Images containers, init_containers, volumes;
 };
 
+// The action of a rule for a container's restart that all kubelets may not know.
+inline constexpr char kRestartAllContainers[] = "RestartAllContainers";
+
 struct PodDraft {
   explicit PodDraft(model::Pod& target) : pod(target) {}
 
@@ -62,6 +65,8 @@ struct PodDraft {
   ImagesDraft images;
   std::vector<LabelKeysDraft> label_keys;
   bool host_network = false;
+  bool host_users = true;
+  bool restarts_all_containers = false;  // a rule of a container says so
   // Claims of the pod that come from templates: their names within the pod, and the templates'
   // names; and the names of the claims that the status mentions.
   std::vector<std::pair<std::string, std::string>> template_claims;

@@ -105,6 +105,7 @@ void ReadSpec(JsonReader& reader, JsonValue value, const FieldPath& path, PodDra
     if (key == "nodeSelector") return reader.Map(v, at, pod.spec.node_selector);
     if (key == "nodeName") return reader.String(v, at, pod.node_name);
     if (key == "hostNetwork") return reader.Bool(v, at, draft.host_network);
+    if (key == "hostUsers") return reader.Bool(v, at, draft.host_users);
     if (key == "affinity") return ReadAffinity(reader, v, at, draft);
     if (key == "schedulerName") return reader.String(v, at, pod.scheduler_name);
     if (key == "priorityClassName") return reader.String(v, at, pod.priority_class_name);

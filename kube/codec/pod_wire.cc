@@ -128,6 +128,9 @@ bool ReadSpec(absl::string_view bytes, const FieldPath& path, PodDraft& draft) {
       case 25:
         pod.priority = r.Int32();
         break;
+      case 37:
+        draft.host_users = r.Bool();
+        break;
       case 31:
         pod.never_preempts = r.Bytes() == kNeverPreempts;
         break;

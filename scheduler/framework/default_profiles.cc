@@ -30,6 +30,7 @@ Profile DefaultProfile(ProfileBase base) {
     profile.plugins = {{"GpuKind"},
                        {"NodeReady"},
                        {"NodeUnschedulable"},
+                       {"NodeDeclaredFeatures"},
                        {"NodeAffinity", 2},
                        {"TaintToleration", 3},
                        Filters("NodeResourcesFit"),
@@ -66,6 +67,7 @@ Profile DefaultProfile(ProfileBase base) {
                      {"DynamicResources", 2},
                      {"NodeResourcesBalancedAllocation"},
                      {"ImageLocality"},
+                     {"NodeDeclaredFeatures"},
                      {"ResourceType"},
                      {"NodePlacement"}};
   return profile;

@@ -32,7 +32,7 @@ constexpr KnownPlugin kKnown[] = {
     {"NodeResourcesBalancedAllocation", {kPreScore, kScore}, Support::kPlugin},
     {"ImageLocality", {kScore}, Support::kPlugin},
     {"DefaultBinder", {kBind}, Support::kBuiltIn},
-    {"NodeDeclaredFeatures", {kPreFilter, kFilter}, Support::kLacking},
+    {"NodeDeclaredFeatures", {kPreFilter, kFilter}, Support::kPlugin},
     {"GangScheduling", {kPreEnqueue, kReserve, kPermit}, Support::kLacking},
     {"TopologyPlacementGenerator", {}, Support::kLacking},
     {"PodGroupPodsCount", {}, Support::kLacking},

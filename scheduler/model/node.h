@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "scheduler/model/node_features.h"
 #include "scheduler/model/object_meta.h"
 #include "scheduler/model/pod.h"
 #include "scheduler/model/resources.h"
@@ -27,6 +28,7 @@ struct Node {
   // The conditions that keep pods away and are True (MemoryPressure, DiskPressure, PIDPressure,
   // NetworkUnavailable).
   std::vector<std::string> bad_conditions;
+  NodeFeatures declared_features = 0;
   std::vector<NodeImage> images;  // by name, each once; the kubelet lists the 50 largest
   std::string invalid;            // as in Pod; no pod is placed on such a node
 };

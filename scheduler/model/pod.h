@@ -21,6 +21,7 @@
 #include "absl/time/time.h"
 #include "base/shared.h"
 #include "scheduler/model/node_answers.h"
+#include "scheduler/model/node_features.h"
 #include "scheduler/model/node_topology.h"
 #include "scheduler/model/object_meta.h"
 #include "scheduler/model/resources.h"
@@ -218,6 +219,7 @@ struct PodSpec {
   // MIG instances that the pod requests by annotation (KAI's legacy form). They use capacity where
   // the pod runs, but such a pod is not placed.
   ResourceList legacy_mig;
+  NodeFeatures required_features = 0;
   StringMap node_selector;
   bool has_required_node_affinity = false;
   std::vector<NodeSelectorTerm> required_node_terms;  // any of them
@@ -263,14 +265,14 @@ struct PodSpec {
   friend bool operator==(const PodSpec&, const PodSpec&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const PodSpec& s) {
-    return H::combine(std::move(h), s.ns, s.requests, s.gpu_share, s.node_selector,
-                      s.has_required_node_affinity, s.required_node_terms, s.preferred_node_terms,
-                      s.tolerations, s.pod_affinity, s.pod_anti_affinity, s.topology_spread,
-                      s.host_ports, s.volume_claims, s.inline_disks, s.config_map_names,
-                      s.resource_claims, s.labels_for_affinity, s.selected_by_others, s.legacy_mig,
-                      s.claim_templates, s.claim_problem, s.missing_claim, s.claims_to_join,
-                      *s.volume_needs, s.guaranteed, s.containers, s.scoring_requests, s.profile,
-                      *s.images, s.spread_origin, s.node_answers, s.labels_for_plugins);
+    return H::combine(
+        std::move(h), s.ns, s.requests, s.gpu_share, s.node_selector, s.has_required_node_affinity,
+        s.required_node_terms, s.preferred_node_terms, s.tolerations, s.pod_affinity,
+        s.pod_anti_affinity, s.topology_spread, s.host_ports, s.volume_claims, s.inline_disks,
+        s.config_map_names, s.resource_claims, s.labels_for_affinity, s.selected_by_others,
+        s.legacy_mig, s.claim_templates, s.claim_problem, s.missing_claim, s.claims_to_join,
+        *s.volume_needs, s.guaranteed, s.containers, s.scoring_requests, s.profile, *s.images,
+        s.spread_origin, s.node_answers, s.labels_for_plugins, s.required_features);
   }
 };
 

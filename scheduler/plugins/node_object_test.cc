@@ -14,6 +14,25 @@ namespace {
 using model::SelectorOperator;
 using model::TaintEffect;
 
+TEST_F(PluginTest, NodeDeclaredFeatures) {
+  const auto filter = Only("NodeDeclaredFeatures");
+  const char* const none = "X node(s) didn't match Pod's required features";
+  for (model::NodeFeatures declared = 0; declared <= model::kAllNodeFeatures; ++declared) {
+    model::Node node = MakeNode(absl::StrCat("n", declared), 0);
+    node.declared_features = declared;
+    AddNode(node);
+  }
+  for (model::NodeFeatures required = 0; required <= model::kAllNodeFeatures; ++required) {
+    model::PodSpec spec;
+    spec.required_features = required;
+    Waiting(spec);
+    for (int declared = 0; declared <= model::kAllNodeFeatures; ++declared) {
+      EXPECT_EQ(Why(*filter, absl::StrCat("n", declared)), (required & ~declared) == 0 ? "" : none)
+          << int{required};
+    }
+  }
+}
+
 TEST_F(PluginTest, NodeReady) {
   const auto ready = Only("NodeReady");
   Waiting({});

@@ -14,6 +14,7 @@
 #include "scheduler/plugins/image_locality.h"
 #include "scheduler/plugins/inter_pod_affinity.h"
 #include "scheduler/plugins/node_affinity.h"
+#include "scheduler/plugins/node_declared_features.h"
 #include "scheduler/plugins/node_name.h"
 #include "scheduler/plugins/node_placement.h"
 #include "scheduler/plugins/node_ports.h"
@@ -45,10 +46,11 @@ absl::Status RegisterThem(framework::Registry& registry) {
 
 absl::Status RegisterAll(framework::Registry& registry) {
   return RegisterThem<DynamicResources, Extender, GpuFragmentation, GpuKind, GpuSharing,
-                      ImageLocality, InterPodAffinity, NodeAffinity, NodeName, NodePlacement,
-                      NodePorts, NodeReady, NodeResourcesBalancedAllocation, NodeResourcesFit,
-                      NodeUnschedulable, NodeVolumeLimits, Numa, PodTopologySpread, ResourceType,
-                      TaintToleration, VolumeBinding, VolumeRestrictions, VolumeZone>(registry);
+                      ImageLocality, InterPodAffinity, NodeAffinity, NodeDeclaredFeatures, NodeName,
+                      NodePlacement, NodePorts, NodeReady, NodeResourcesBalancedAllocation,
+                      NodeResourcesFit, NodeUnschedulable, NodeVolumeLimits, Numa,
+                      PodTopologySpread, ResourceType, TaintToleration, VolumeBinding,
+                      VolumeRestrictions, VolumeZone>(registry);
 }
 
 framework::RegistryPtr BuiltIn() {

@@ -29,7 +29,8 @@ bool SameForDecisions(const model::Node& a, const model::Node& b, bool images) {
          a.allocatable == b.allocatable && a.taints == b.taints &&
          a.unschedulable == b.unschedulable && a.ready == b.ready &&
          a.bad_conditions == b.bad_conditions && a.invalid == b.invalid &&
-         a.provider_id == b.provider_id && (!images || a.images == b.images);
+         a.declared_features == b.declared_features && a.provider_id == b.provider_id &&
+         (!images || a.images == b.images);
 }
 
 }  // namespace

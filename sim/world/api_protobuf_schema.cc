@@ -107,6 +107,8 @@ constexpr FieldSchema kResourcesFields[] = {{"limits", 1, kQuantity, kMap},
                                             {"requests", 2, kQuantity, kMap},
                                             {"claims", 3, kMessage, kList, &kContainerClaim}};
 constexpr MessageSchema kResources = Schema(kResourcesFields);
+constexpr FieldSchema kRestartRuleFields[] = {{"action", 1, kString}};
+constexpr MessageSchema kRestartRule = Schema(kRestartRuleFields);
 constexpr FieldSchema kContainerFields[] = {
     {"name", 1, kString},
     {"image", 2, kString},
@@ -121,6 +123,7 @@ constexpr FieldSchema kContainerFields[] = {
     {"envFrom", 19, kMessage, kList, &kEnvFrom},
     {"terminationMessagePolicy", 20, kString},
     {"restartPolicy", 24, kString},
+    {"restartPolicyRules", 25, kMessage, kList, &kRestartRule},
 };
 constexpr MessageSchema kContainer = Schema(kContainerFields);
 
@@ -275,6 +278,7 @@ constexpr FieldSchema kPodSpecFields[] = {
     {"preemptionPolicy", 31, kString},
     {"overhead", 32, kQuantity, kMap},
     {"topologySpreadConstraints", 33, kMessage, kList, &kSpread},
+    {"hostUsers", 37, kBool},
     {"schedulingGates", 38, kMessage, kList, &kLocalReference},
     {"resourceClaims", 39, kMessage, kList, &kPodClaim},
     {"resources", 40, kMessage, kOne, &kResources},
@@ -331,7 +335,8 @@ constexpr FieldSchema kNodeStatusFields[] = {{"capacity", 1, kQuantity, kMap},
                                              {"allocatable", 2, kQuantity, kMap},
                                              {"phase", 3, kString},
                                              {"conditions", 4, kMessage, kList, &kNodeCondition},
-                                             {"images", 8, kMessage, kList, &kNodeImage}};
+                                             {"images", 8, kMessage, kList, &kNodeImage},
+                                             {"declaredFeatures", 14, kString, kList}};
 constexpr MessageSchema kNodeStatus = Schema(kNodeStatusFields);
 constexpr FieldSchema kNodeFields[] = {{"metadata", 1, kMessage, kOne, &kMeta},
                                        {"spec", 2, kMessage, kOne, &kNodeSpec},

@@ -28,7 +28,8 @@ const std::vector<std::string>& ComparedPlugins() {
                                                            "PodTopologySpread",
                                                            "InterPodAffinity",
                                                            "NodeResourcesBalancedAllocation",
-                                                           "ImageLocality"};
+                                                           "ImageLocality",
+                                                           "NodeDeclaredFeatures"};
   return names;
 }
 
@@ -94,6 +95,11 @@ Json RandomWorld::Node(int number) {
     spec["taints"].push_back(
         {{"key", Pick(kTaintKeys)}, {"value", Pick(kTaintValues)}, {"effect", Pick(kEffects)}});
   }
+  Json features = Json::array();
+  for (const char* feature : {"RestartAllContainersOnContainerExits",
+                              "UserNamespacesHostNetworkSupport", "ExtendWebSocketsToKubelet"}) {
+    if (!OneIn(3)) features.push_back(feature);
+  }
   return {{"apiVersion", "v1"},
           {"kind", "Node"},
           {"metadata", {{"name", name}, {"uid", name}, {"labels", labels}}},
@@ -102,6 +108,7 @@ Json RandomWorld::Node(int number) {
            {{"allocatable", allocatable},
             {"capacity", allocatable},
             {"images", images_.OfNode()},
+            {"declaredFeatures", features},
             {"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}}})}}}};
 }
 
@@ -154,6 +161,13 @@ void RandomWorld::AddContainers(Json& spec) {
     spec["containers"].push_back(Container(absl::StrCat("main-", i)));
   }
   if (OneIn(4)) AddPorts(spec["containers"][0]);
+  if (OneIn(8))
+    spec["containers"][0]["restartPolicyRules"] = {{{"action", "RestartAllContainers"}}};
+  // With ports the API server would have written host ports by now.
+  if (OneIn(8) && !spec["containers"][0].contains("ports")) {
+    spec["hostNetwork"] = true;
+    if (!OneIn(3)) spec["hostUsers"] = OneIn(4);
+  }
   while (OneIn(4)) {
     const size_t at = spec.contains("initContainers") ? spec["initContainers"].size() : 0;
     Json init = Container(absl::StrCat("init-", at));

@@ -385,6 +385,20 @@ void SetAffinity(const core::Pod& pod, const model::StringMap& labels, model::Po
 
 }  // namespace
 
+namespace {
+
+template <typename Containers>
+bool RestartsAll(const Containers& containers) {
+  for (const core::Container& container : containers) {
+    for (const core::ContainerRestartRule& rule : container.restartpolicyrules()) {
+      if (rule.action() == "RestartAllContainers") return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 model::Pod ExpectedPod(const core::Pod& pod) {
   model::Pod out;
   out.meta = ToMeta(pod.metadata());
@@ -400,6 +414,10 @@ model::Pod ExpectedPod(const core::Pod& pod) {
   out.images = ExpectedImages(spec);
   out.spec.guaranteed = pod.status().qosclass() == "Guaranteed";
   out.spec.containers = ExpectedContainers(pod);
+  const bool apart = spec.hostnetwork() && spec.has_hostusers() && !spec.hostusers();
+  out.spec.required_features =
+      (RestartsAll(spec.containers()) || RestartsAll(spec.initcontainers()) ? 1 : 0) |
+      (apart ? 2 : 0);
   out.spec.node_selector = ToMap(spec.nodeselector());
   SetAffinity(pod, out.meta.labels, out.spec);
   SetSets(spec, out.spec);
@@ -456,6 +474,10 @@ model::Node ExpectedNode(const core::Node& node) {
     }
   }
   std::sort(out.bad_conditions.begin(), out.bad_conditions.end());
+  for (const std::string& feature : node.status().declaredfeatures()) {
+    if (feature == "RestartAllContainersOnContainerExits") out.declared_features |= 1;
+    if (feature == "UserNamespacesHostNetworkSupport") out.declared_features |= 2;
+  }
   std::map<std::string, int64_t> images;
   for (const auto& image : node.status().images()) {
     for (const std::string& name : image.names()) images.emplace(name, image.sizebytes());
@@ -502,6 +524,7 @@ void ExpectSamePod(const model::Pod& got, const model::Pod& want) {
   EXPECT_TRUE(a.pod_anti_affinity == b.pod_anti_affinity);
   EXPECT_TRUE(a.topology_spread == b.topology_spread);
   EXPECT_TRUE(a.host_ports == b.host_ports);
+  EXPECT_EQ(int{a.required_features}, int{b.required_features});
   EXPECT_TRUE(a.volume_claims == b.volume_claims);
   EXPECT_TRUE(a.inline_disks == b.inline_disks);
   EXPECT_EQ(a.config_map_names, b.config_map_names);
@@ -536,6 +559,7 @@ void ExpectSameNode(const model::Node& got, const model::Node& want) {
   EXPECT_EQ(got.unschedulable, want.unschedulable);
   EXPECT_EQ(got.ready, want.ready);
   EXPECT_EQ(got.bad_conditions, want.bad_conditions);
+  EXPECT_EQ(int{got.declared_features}, int{want.declared_features});
   EXPECT_TRUE(got.images == want.images);
   EXPECT_EQ(got.invalid, want.invalid);
 }

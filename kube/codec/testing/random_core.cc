@@ -146,6 +146,10 @@ void FillContainer(Random& random, bool init, core::Container& container) {
   FillAmounts(random, 6, *container.mutable_resources()->mutable_requests());
   FillAmounts(random, 8, *container.mutable_resources()->mutable_limits());
   if (init && random.OneIn(2)) container.set_restartpolicy(random.OneIn(4) ? "Never" : "Always");
+  if (random.OneIn(5)) {
+    container.add_restartpolicyrules()->set_action(random.OneIn(2) ? "Restart"
+                                                                   : "RestartAllContainers");
+  }
   if (random.OneIn(3)) {
     core::ContainerPort* port = container.add_ports();
     port->set_containerport(8080);
@@ -248,6 +252,7 @@ void FillPodSpec(Random& random, core::PodSpec& spec) {
   if (random.OneIn(4)) spec.set_activedeadlineseconds(static_cast<int64_t>(random.Below(90'000)));
   if (random.OneIn(2)) spec.set_nodename("node-7");
   if (random.OneIn(4)) spec.set_hostnetwork(true);
+  if (random.OneIn(3)) spec.set_hostusers(random.OneIn(3));
   if (random.OneIn(2)) FillAffinity(random, *spec.mutable_affinity());
   if (!random.OneIn(4)) spec.set_schedulername("fairlead");
   for (size_t i = random.Below(3); i > 0; --i) FillToleration(random, *spec.add_tolerations());
@@ -327,6 +332,9 @@ core::Node RandomNode(Random& random) {
     condition->set_status(Pick(random, {"True", "False", "Unknown"}));
   }
   for (size_t i = random.Below(4); i > 0; --i) {
+    status->add_declaredfeatures(random.OneIn(3)   ? "RestartAllContainersOnContainerExits"
+                                 : random.OneIn(2) ? "UserNamespacesHostNetworkSupport"
+                                                   : "SomethingElse");
     core::ContainerImage* image = status->add_images();
     for (size_t name = random.Below(3); name > 0; --name) image->add_names(Pick(random, kImages));
     if (!random.OneIn(4)) image->set_sizebytes(static_cast<int64_t>(random.Below(1u << 30)));
