@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -71,6 +72,10 @@ struct StepKind {
   std::string text;  // of steps with a topology, sub-groups or several classes; then exact
   state::PodClassId pod_class = state::kNoId;
   friend auto operator<=>(const StepKind&, const StepKind&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const StepKind& kind) {
+    return H::combine(std::move(h), kind.text, kind.pod_class);
+  }
 };
 StepKind KindOf(const state::ClusterState& state, const state::Workload& workload,
                 const TasksToAllocate& step);

@@ -111,8 +111,13 @@ EquivalenceKey MakeEquivalenceKey(const state::ClusterState& state, const state:
 PendingLeaf::Place PendingLeaf::Insert(const EquivalenceKey& equivalence_key, QueueOrderKey key,
                                        uint64_t& next_id) {
   ++size_;
-  const auto [found, added] = equivalence_classes_.try_emplace(equivalence_key);
-  EquivalenceClass& equivalence_class = found->second;
+  bool added = false;
+  if (last_ == nullptr || last_->key != equivalence_key) {
+    const auto place = equivalence_classes_.try_emplace(equivalence_key);
+    added = place.second;
+    last_ = &place.first->second;
+  }
+  EquivalenceClass& equivalence_class = *last_;
   if (added) {
     equivalence_class.id = next_id++;
     equivalence_class.key = equivalence_key;
@@ -154,6 +159,7 @@ void PendingLeaf::Erase(const Place& place) {
   equivalence_class.members.erase(place.position);
   if (!equivalence_class.members.empty()) return;
   moved_[equivalence_class.moved_at] = nullptr;
+  if (last_ == &equivalence_class) last_ = nullptr;
   equivalence_classes_.erase(EquivalenceKey(equivalence_class.key));
 }
 

@@ -125,6 +125,7 @@ class PendingLeaf {
   void PlaceMoved() const;
 
   std::map<EquivalenceKey, EquivalenceClass> equivalence_classes_;
+  EquivalenceClass* last_ = nullptr;  // to which a workload came: most come with their like
   // When many members come or go, their classes move once: when the order is next asked for.
   mutable InOrder in_order_;
   mutable std::vector<EquivalenceClass*> moved_;  // not in `in_order_`; null: gone since

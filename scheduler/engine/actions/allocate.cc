@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "scheduler/engine/actions/pending_pass.h"
 #include "scheduler/state/transaction.h"
 
@@ -21,7 +22,7 @@ class AllocatePass final : public PendingPass {
 
  private:
   // Kinds of steps that found no place: steps of at least this many pods do not.
-  using Failures = std::map<StepKind, int64_t>;
+  using Failures = absl::flat_hash_map<StepKind, int64_t>;
 
   Turn Visit(queues::QueueId leaf, const state::Workload& workload, NextJob& next) override;
   void ServeFirst() override;
@@ -68,7 +69,7 @@ class AllocatePass final : public PendingPass {
 
   Failures failed_;
   // The same of steps that failed because capacity is reserved, and the workload that has it.
-  std::map<StepKind, std::pair<int64_t, state::WorkloadId>> failed_reserved_;
+  absl::flat_hash_map<StepKind, std::pair<int64_t, state::WorkloadId>> failed_reserved_;
   uint32_t steps_ = 0;  // placed so far
   std::vector<LatePromises> late_;
   // Steps that would have held capacity beside late nodes: they are placed after all others.

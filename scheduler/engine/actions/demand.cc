@@ -80,7 +80,9 @@ class DemandPass {
   // capacity.
   [[nodiscard]] bool WantsNodes(const Outcome& outcome) const;
   [[nodiscard]] Hope HopeOf(const Outcome& outcome);
-  [[nodiscard]] Hope HopeOfClass(state::PodClassId pod_class) const;
+  [[nodiscard]] Hope HopeOfClass(state::PodClassId pod_class);
+  // More of a resource than any node has.
+  [[nodiscard]] bool IsLargerThanAllNodes(const model::Resources& requests);
   // No present node could take it, and what may be bought is not known.
   [[nodiscard]] bool IsDoubtful(const Outcome& outcome) {
     return WantsNodes(outcome) && HopeOf(outcome) == Hope::kUnknown;
@@ -134,6 +136,7 @@ class DemandPass {
   std::optional<Hypothesis> present_;
   DemandCharges charges_;
   std::map<state::PodClassId, Hope> hope_;
+  std::optional<model::Resources> largest_;  // by resource, the most that a node has
   // Outcomes, by position, that no present node could take: they come after all others, so that
   // they take nothing away from them.
   std::vector<size_t> doubtful_;
@@ -504,7 +507,26 @@ std::set<queues::QueueId> DemandPass::UnlimitedLeaves() const {
   return unlimited;
 }
 
-Hope DemandPass::HopeOfClass(state::PodClassId id) const {
+bool DemandPass::IsLargerThanAllNodes(const model::Resources& requests) {
+  if (!largest_.has_value()) {
+    largest_.emplace();
+    for (const auto& [name, id] : in_.state.nodes_by_name()) {
+      const state::NodeInfo& node = in_.state.node(id);
+      for (size_t i = 0; node.exists && i < node.allocatable.size(); ++i) {
+        const auto resource = static_cast<model::ResourceIndex>(i);
+        if (node.allocatable[resource] <= (*largest_)[resource]) continue;
+        largest_->Set(resource, node.allocatable[resource]);
+      }
+    }
+  }
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const auto resource = static_cast<model::ResourceIndex>(i);
+    if (requests[resource] > std::max<int64_t>(0, (*largest_)[resource])) return true;
+  }
+  return false;
+}
+
+Hope DemandPass::HopeOfClass(state::PodClassId id) {
   const state::PodClass& wanted = in_.state.pod_class(id);
   const framework::Context empty{in_.state, wanted, id, framework::Capacity::kEmpty};
   const auto is_large_enough = [&](const state::NodeInfo& node) {
@@ -514,11 +536,13 @@ Hope DemandPass::HopeOfClass(state::PodClassId id) const {
     }
     return true;
   };
-  for (const auto& [name, node_id] : in_.state.nodes_by_name()) {
-    const state::NodeInfo& node = in_.state.node(node_id);
-    if (node.exists && is_large_enough(node) &&
-        in_.framework.FilterNodeObject(empty, node, nullptr)) {
-      return Hope::kSome;
+  if (!IsLargerThanAllNodes(wanted.requests)) {
+    for (const auto& [name, node_id] : in_.state.nodes_by_name()) {
+      const state::NodeInfo& node = in_.state.node(node_id);
+      if (node.exists && is_large_enough(node) &&
+          in_.framework.FilterNodeObject(empty, node, nullptr)) {
+        return Hope::kSome;
+      }
     }
   }
   if (!in_.options.hook_on) return Hope::kUnknown;
