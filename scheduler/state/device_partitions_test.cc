@@ -1,5 +1,8 @@
 // Partitions with shared counters, admin access, distinctAttribute and taints of devices in
 // ClusterState.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "scheduler/model/testing/device_builders.h"
@@ -174,6 +177,36 @@ TEST_F(DevicePartitionsTest, AnyNumberOfAdminsLookAtOneDevice) {
     EXPECT_THAT(Held(absl::StrCat("ns/watch-", i).c_str()), SizeIs(1));
   }
   EXPECT_TRUE(Suits(AddWith(MakeClaim("user", 1, "nic", "q")), "n1"));
+}
+
+TEST_F(DevicePartitionsTest, OfManyDevicesClaimsAreNotCountedOneByOne) {
+  state_.UpsertNode(MakeNode("many", 0));
+  state_.UpsertDeviceObject(MakeSlice("many", 200));
+  model::ResourceClaim claim = MakeClaim("pair", 2, kGpuClass, "q");
+  claim.constraints.push_back({{}, "gpu.nvidia.com/numa"});
+  EXPECT_FALSE(Counts(AddWith(claim), "many")) << "no device has the attribute";
+  claim.meta.name = claim.meta.uid = "two";
+  claim.constraints = {};
+  claim.requests.push_back(claim.requests[0]);
+  claim.requests[1].name = "s";
+  claim.requests[1].all = true;
+  claim.requests[0].count = claim.requests[1].count = 1;
+  AddWith(claim);
+  const auto counts = state_.devices().CountDevices("many");
+  EXPECT_TRUE(std::none_of(counts.begin(), counts.end(), [](const auto& entry) {
+    return IsShape(entry.first);
+  })) << "nobody can have all devices and one more";
+  claim.meta.name = claim.meta.uid = "one";
+  claim.requests[1].all = false;
+  claim.constraints = {{{"s"}, "gpu.nvidia.com/index"}};
+  model::ResourceSlice slice = MakeSlice("many", 200);
+  for (model::Device& device : slice.devices) device.attributes["index"].value = int64_t{1};
+  state_.UpsertDeviceObject(slice);
+  const PodId one = AddWith(claim);
+  EXPECT_TRUE(Suits(one, "many"));
+  for (const auto& [name, count] : state_.devices().CountDevices("many")) {
+    EXPECT_EQ(count, 200) << name;
+  }
 }
 
 TEST_F(DevicePartitionsTest, DistinctValues) {

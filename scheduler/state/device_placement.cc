@@ -10,6 +10,8 @@ namespace {
 
 // Steps for one answer of CountClaims, which is asked for every node when a shape becomes known.
 constexpr int64_t kMaxCountWork = 2'000;
+// On a node with more devices (partitions, mostly) claims are not counted one by one.
+constexpr int64_t kMaxCountedDevices = 32;
 
 class Question {
  public:
@@ -188,7 +190,7 @@ int64_t CountClaims(const DeviceAllocator& book, absl::string_view node, const C
     question.AddClaim(shape);
     const ChoiceOutcome outcome = question.Ask(kMaxCountWork).outcome;
     if (outcome == ChoiceOutcome::kNone) return count;
-    if (outcome == ChoiceOutcome::kGaveUp) return most;
+    if (outcome == ChoiceOutcome::kGaveUp || most > kMaxCountedDevices) return most;
   }
   return most;
 }
