@@ -14,7 +14,6 @@ namespace {
 
 namespace dom = simdjson::dom;
 
-constexpr int64_t kMicro = 1'000'000;
 constexpr int64_t kMaxCount = 1'000'000'000;
 
 }  // namespace

@@ -18,6 +18,9 @@
 
 namespace fairlead::core {
 
+// Units of a decimal number that is read to six places.
+inline constexpr int64_t kMicro = 1'000'000;
+
 using framework::Bad;
 using Handler = framework::FieldReader;
 

@@ -16,7 +16,6 @@ namespace {
 namespace dom = simdjson::dom;
 
 constexpr char kPrometheus[] = "prometheus";
-constexpr int64_t kMicroUnits = 1'000'000;
 
 absl::Status ReadTime(const dom::element& value, const std::string& path, absl::Time& out) {
   std::string_view text;
@@ -35,11 +34,11 @@ absl::Status ReadKValue(const dom::element& value, const std::string& path, int6
   std::string_view text;
   absl::StatusOr<int64_t> micro = absl::InvalidArgumentError("");
   if (value.get(whole) == simdjson::SUCCESS) {
-    if (whole >= 0 && whole <= kMost) micro = whole * kMicroUnits;
+    if (whole >= 0 && whole <= kMost) micro = whole * kMicro;
   } else if (value.get(text) == simdjson::SUCCESS) {
-    micro = model::ParseDecimal(ToAbsl(text), kMicroUnits);
+    micro = model::ParseDecimal(ToAbsl(text), kMicro);
   }
-  if (!micro.ok() || *micro < 0 || *micro > kMost * kMicroUnits) {
+  if (!micro.ok() || *micro < 0 || *micro > kMost * kMicro) {
     return Bad(path, "must be a whole number or a quoted decimal such as \"0.5\", from 0 to 1000");
   }
   out = *micro;

@@ -10,7 +10,6 @@ namespace fairlead::simtest {
 namespace {
 
 constexpr int64_t kGiB = int64_t{1} << 30;
-constexpr int64_t kMicroPerDollar = 1'000'000;
 
 hook::InstanceType Type(std::string name, int64_t cpus, int64_t memory_gib, int64_t gpus,
                         double dollars) {
@@ -24,7 +23,7 @@ hook::InstanceType Type(std::string name, int64_t cpus, int64_t memory_gib, int6
     type.gpu_memory_mib = 40'000;
   }
   type.zones = {"zone-a", "zone-b"};
-  type.on_demand_micro_usd = static_cast<int64_t>(dollars * kMicroPerDollar);
+  type.on_demand_micro_usd = static_cast<int64_t>(dollars * kMicroPerUsd);
   return type;
 }
 

@@ -1,9 +1,13 @@
 // What can be bought in the worlds of the simulation. Thread-safety: none beyond its first call.
 #pragma once
 
+#include <cstdint>
+
 #include "autoscale-hook/catalog/catalog.h"
 
 namespace fairlead::simtest {
+
+inline constexpr int64_t kMicroPerUsd = 1'000'000;
 
 // Version 1: gpu4 has six GPUs, as if a mistake in the table had been mended.
 const hook::Catalog& WorldCatalog(int version = 0);

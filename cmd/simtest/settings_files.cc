@@ -16,7 +16,6 @@
 namespace fairlead::simtest {
 namespace {
 
-constexpr int64_t kMicroPerUsd = 1'000'000;
 constexpr char kHead[] = "apiVersion: config.fairlead.dev/v1alpha1\nkind: FairleadConfiguration\n";
 
 // $0: hook on, $1: GPUs, $2: dollars, $3: nodes, $4, $5: the rate for pods of a

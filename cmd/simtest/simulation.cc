@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/hash.h"
+#include "cmd/simtest/catalogue.h"
 #include "cmd/simtest/process_checks.h"
 #include "cmd/simtest/replica.h"
 #include "cmd/simtest/settings_files.h"
@@ -40,7 +41,6 @@ constexpr int64_t kStartSeconds = 1'772'409'600;
 // Checks adds kRecovery to the end of every fault.
 const absl::Duration kSilentUntil = absl::Seconds(80) + kKnown - kRecovery;
 constexpr absl::Duration kLook = absl::Seconds(5);
-constexpr int64_t kMicroUsd = 1'000'000;
 // More turns than this in a world are a livelock.
 constexpr int64_t kMostTurns = 2'000'000;
 
@@ -64,7 +64,7 @@ class Simulation {
         tenants_({&time_, &server_, &kubelets_, &controllers_, &foreign_, &cloud_, &driver_,
                   &provisioner_}),
         checks_(&time_, start_, &server_, &truth_, &cloud_,
-                Caps{plan.hook, kGpuCap, plan.max_usd_per_hour * kMicroUsd, plan.max_nodes,
+                Caps{plan.hook, kGpuCap, plan.max_usd_per_hour * kMicroPerUsd, plan.max_nodes,
                      absl::Seconds(30), plan.paced ? kOverLimitPaced : kOverLimit,
                      plan.max_search_work > 0 ? kSearched : absl::ZeroDuration()},
                 options.without, options.recount_every),

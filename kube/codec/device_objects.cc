@@ -130,7 +130,7 @@ bool HasItems(JsonReader& reader, JsonValue value, const FieldPath& path) {
   return any;
 }
 
-// As upstream, taints of another effect than these keep nobody away.
+// As upstream, a taint of another effect than these keeps no claim away.
 void ReadDeviceTaints(JsonReader& reader, JsonValue value, const FieldPath& path,
                       std::vector<model::DeviceTaint>& out) {
   reader.Items(value, path, [&](size_t i, JsonValue item) {
@@ -147,9 +147,10 @@ void ReadDeviceTaints(JsonReader& reader, JsonValue value, const FieldPath& path
   });
 }
 
+using CountersMilli = std::map<std::string, int64_t>;
+
 // {name: {value: quantity}}
-void ReadCounters(JsonReader& reader, JsonValue value, const FieldPath& path,
-                  absl::FunctionRef<void(absl::string_view, int64_t)> add) {
+void ReadCounters(JsonReader& reader, JsonValue value, const FieldPath& path, CountersMilli& out) {
   reader.Fields(value, path, [&](absl::string_view name, JsonValue counter) {
     const FieldPath at = path.Key(name);
     reader.Fields(counter, at, [&](absl::string_view key, JsonValue v) {
@@ -157,45 +158,28 @@ void ReadCounters(JsonReader& reader, JsonValue value, const FieldPath& path,
       const std::optional<absl::string_view> text = reader.NumberOrText(v, at.Field(key));
       if (!text.has_value()) return;
       const absl::StatusOr<int64_t> amount_milli = model::ParseQuantity(*text, 1000);
-      if (amount_milli.ok() && *amount_milli >= 0) return add(name, *amount_milli);
+      if (amount_milli.ok() && *amount_milli >= 0) {
+        out[std::string(name)] = *amount_milli;
+        return;
+      }
       reader.problems().Add(at.Field(key), absl::StrCat(Quoted(*text), " is not an amount"));
     });
   });
 }
 
-// [{counterSet, counters}]
-void ReadCounterUses(JsonReader& reader, JsonValue value, const FieldPath& path,
-                     std::vector<model::CounterUse>& out) {
+// [{`name_field`: set, counters}]
+void ReadCounterSets(JsonReader& reader, JsonValue value, const FieldPath& path,
+                     absl::string_view name_field,
+                     absl::FunctionRef<void(std::string set, CountersMilli)> add) {
   reader.Items(value, path, [&](size_t i, JsonValue item) {
     const FieldPath at = path.Item(i);
     std::string set;
-    const size_t first = out.size();
+    CountersMilli counters;
     reader.Fields(item, at, [&](absl::string_view key, JsonValue v) {
-      if (key == "counterSet") reader.String(v, at.Field(key), set);
-      if (key != "counters") return;
-      ReadCounters(reader, v, at.Field(key), [&](absl::string_view name, int64_t amount_milli) {
-        out.push_back({"", std::string(name), amount_milli});
-      });
+      if (key == name_field) reader.String(v, at.Field(key), set);
+      if (key == "counters") ReadCounters(reader, v, at.Field(key), counters);
     });
-    for (size_t use = first; use < out.size(); ++use) out[use].set = set;
-  });
-}
-
-// [{name, counters}]
-void ReadSharedCounters(JsonReader& reader, JsonValue value, const FieldPath& path,
-                        model::ResourceSlice& out) {
-  reader.Items(value, path, [&](size_t i, JsonValue item) {
-    const FieldPath at = path.Item(i);
-    std::string name;
-    std::map<std::string, int64_t> counters_milli;
-    reader.Fields(item, at, [&](absl::string_view key, JsonValue v) {
-      if (key == "name") reader.String(v, at.Field(key), name);
-      if (key != "counters") return;
-      ReadCounters(reader, v, at.Field(key), [&](absl::string_view counter, int64_t amount_milli) {
-        counters_milli[std::string(counter)] = amount_milli;
-      });
-    });
-    out.counters_milli[name] = std::move(counters_milli);
+    add(std::move(set), std::move(counters));
   });
 }
 
@@ -220,7 +204,14 @@ void ReadDevice(JsonReader& reader, JsonValue value, const FieldPath& path, mode
     ReadUnusable(reader, key, v, at, out.unusable);
     if (key == "name") reader.String(v, at, out.name);
     if (key == "taints") ReadDeviceTaints(reader, v, at, out.taints);
-    if (key == "consumesCounters") ReadCounterUses(reader, v, at, out.uses);
+    if (key == "consumesCounters") {
+      ReadCounterSets(reader, v, at, "counterSet",
+                      [&](const std::string& set, const CountersMilli& counters) {
+                        for (const auto& [counter, amount_milli] : counters) {
+                          out.uses.push_back({set, counter, amount_milli});
+                        }
+                      });
+    }
     if (key == "attributes") {
       reader.Fields(v, at, [&](absl::string_view name, JsonValue attribute) {
         ReadAttribute(reader, attribute, at.Key(name), out.attributes, name);
@@ -251,7 +242,11 @@ void ReadSliceSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
         }
       });
     }
-    if (key == "sharedCounters") ReadSharedCounters(reader, v, at, out);
+    if (key == "sharedCounters") {
+      ReadCounterSets(reader, v, at, "name", [&](std::string set, CountersMilli counters) {
+        out.counters_milli[std::move(set)] = std::move(counters);
+      });
+    }
     if (key == "devices") {
       reader.Items(v, at, [&](size_t i, JsonValue item) {
         ReadDevice(reader, item, at.Item(i), out.devices.emplace_back());

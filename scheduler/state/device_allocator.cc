@@ -17,6 +17,11 @@ std::string DeviceKey(absl::string_view driver, absl::string_view pool, absl::st
   return absl::StrCat(driver, "/", pool, "/", device);
 }
 
+std::string CounterKey(absl::string_view driver, absl::string_view pool, absl::string_view set,
+                       absl::string_view counter) {
+  return absl::StrCat(driver, "/", pool, "/", set, "/", counter);
+}
+
 // Names of claims have no spaces.
 constexpr char kViewOf[] = " for ";
 
@@ -86,13 +91,16 @@ std::set<std::string> DeviceAllocator::RefreshPool(const PoolKey& key) {
   }
   int64_t newest = 0;
   int64_t announced = 0;
+  std::set<absl::string_view> nodes_with_devices;
   for (const std::string& name : pool.slices) {
     const model::ResourceSlice& slice = slices_.at(name);
     if (slice.generation != pool.generation) continue;
     ++newest;
     announced = std::max(announced, slice.slice_count);
+    if (!slice.devices.empty()) nodes_with_devices.insert(slice.node_name);
   }
   pool.complete = newest == announced;
+  pool.of_one_node = nodes_with_devices.size() < 2;
   for (const std::string& node : nodes) RebuildNode(node);
   return nodes;
 }
@@ -134,47 +142,44 @@ void DeviceAllocator::RebuildNode(const std::string& node) {
   }
 }
 
-bool DeviceAllocator::IsOfOneNode(const Pool& pool) const {
-  std::set<absl::string_view> nodes;
+std::map<std::string, int64_t> DeviceAllocator::CountersOfPool(const PoolKey& key) const {
+  std::map<std::string, int64_t> counters_milli;
+  const Pool& pool = pools_.at(key);
   for (const std::string& name : pool.slices) {
     const model::ResourceSlice& slice = slices_.at(name);
-    if (slice.generation == pool.generation && !slice.devices.empty()) {
-      nodes.insert(slice.node_name);
+    if (slice.generation != pool.generation || !slice.invalid.empty()) continue;
+    for (const auto& [set, counters] : slice.counters_milli) {
+      for (const auto& [counter, amount_milli] : counters) {
+        counters_milli.try_emplace(CounterKey(key.first, key.second, set, counter), amount_milli);
+      }
     }
   }
-  return nodes.size() < 2;
+  return counters_milli;
 }
 
 void DeviceAllocator::ReadCounters(const std::string& node, std::vector<NodeDevice>& devices) {
-  counters_.erase(node);
-  std::vector<NodeCounter> counters;
+  std::map<std::string, int64_t> counters_milli;
+  std::set<PoolKey> pools;
+  for (const NodeDevice& device : devices) {
+    const PoolKey key{device.driver, device.pool};
+    if (!device.device.uses.empty() && pools.insert(key).second) {
+      counters_milli.merge(CountersOfPool(key));
+    }
+  }
   std::map<std::string, size_t> places;
-  std::map<PoolKey, bool> known;  // pools that were read, and whether they are of this node alone
+  std::vector<int64_t> amounts_milli;
+  for (const auto& [name, amount_milli] : counters_milli) {
+    places.emplace(name, amounts_milli.size());
+    amounts_milli.push_back(amount_milli);
+  }
   for (NodeDevice& device : devices) {
     if (device.device.uses.empty()) continue;
-    const PoolKey key{device.driver, device.pool};
-    const Pool& pool = pools_.at(key);
-    const auto [read, added] = known.try_emplace(key);
-    if (added) {
-      read->second = IsOfOneNode(pool);
-      for (const std::string& name : pool.slices) {
-        const model::ResourceSlice& slice = slices_.at(name);
-        if (slice.generation != pool.generation || !slice.invalid.empty()) continue;
-        for (const auto& [set, members] : slice.counters_milli) {
-          for (const auto& [counter, amount_milli] : members) {
-            std::string full =
-                absl::StrCat(device.driver, "/", device.pool, "/", set, "/", counter);
-            if (!places.try_emplace(full, counters.size()).second) continue;
-            counters.push_back({std::move(full), amount_milli});
-          }
-        }
-      }
+    if (!pools_.at({device.driver, device.pool}).of_one_node) {
+      device.device.unusable = "it shares counters with devices of other nodes";
     }
-    if (!read->second) device.device.unusable = "it shares counters with devices of other nodes";
     std::map<size_t, int64_t> uses;
     for (const model::CounterUse& use : device.device.uses) {
-      const auto place = places.find(
-          absl::StrCat(device.driver, "/", device.pool, "/", use.set, "/", use.counter));
+      const auto place = places.find(CounterKey(device.driver, device.pool, use.set, use.counter));
       if (place == places.end()) {
         device.device.unusable =
             absl::StrCat("its pool has no counter ", use.set, "/", use.counter);
@@ -186,7 +191,11 @@ void DeviceAllocator::ReadCounters(const std::string& node, std::vector<NodeDevi
     std::erase_if(uses, [](const auto& use) { return use.second == 0; });
     device.uses.assign(uses.begin(), uses.end());
   }
-  if (!counters.empty()) counters_[node] = std::move(counters);
+  if (amounts_milli.empty()) {
+    counters_milli_.erase(node);
+  } else {
+    counters_milli_[node] = std::move(amounts_milli);
+  }
 }
 
 void DeviceAllocator::UpsertClass(const model::DeviceClass& device_class) {
@@ -414,10 +423,10 @@ const std::vector<NodeDevice>& DeviceAllocator::DevicesOf(absl::string_view node
   return it == inventory_.end() ? none : it->second;
 }
 
-const std::vector<NodeCounter>& DeviceAllocator::CountersOf(absl::string_view node) const {
-  static const auto& none = *new std::vector<NodeCounter>();
-  const auto it = counters_.find(node);
-  return it == counters_.end() ? none : it->second;
+const std::vector<int64_t>& DeviceAllocator::CountersOf(absl::string_view node) const {
+  static const auto& none = *new std::vector<int64_t>();
+  const auto it = counters_milli_.find(node);
+  return it == counters_milli_.end() ? none : it->second;
 }
 
 std::string DeviceAllocator::NodeOf(const std::string& device_key) const {

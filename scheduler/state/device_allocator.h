@@ -49,12 +49,6 @@ struct NodeDevice {
   std::vector<std::pair<size_t, int64_t>> uses = {};  // counter of the node, thousandths
 };
 
-// What the devices of a node share.
-struct NodeCounter {
-  std::string name;  // "driver/pool/set/counter"
-  int64_t amount_milli = 0;
-};
-
 // The key of a view. `claim`: "ns/name".
 std::string ViewKey(absl::string_view device_key, absl::string_view claim);
 // The device of a key, which may be a view's.
@@ -117,7 +111,8 @@ class DeviceAllocator {
   // ---- devices and claims
   // By driver, pool and name.
   [[nodiscard]] const std::vector<NodeDevice>& DevicesOf(absl::string_view node) const;
-  [[nodiscard]] const std::vector<NodeCounter>& CountersOf(absl::string_view node) const;
+  // What partitions of the node share, in thousandths: NodeDevice::uses names the places.
+  [[nodiscard]] const std::vector<int64_t>& CountersOf(absl::string_view node) const;
   // The node that has a device, "" if none says so.
   [[nodiscard]] std::string NodeOf(const std::string& device_key) const;
   // The claim that holds it, null if none.
@@ -170,6 +165,7 @@ class DeviceAllocator {
     std::set<std::string> slices;  // names
     int64_t generation = 0;        // the newest
     bool complete = false;         // all slices of that generation are there
+    bool of_one_node = true;       // of those that have devices
   };
 
   [[nodiscard]] absl::Status CheckRequest(const model::DeviceRequest& request) const;
@@ -182,7 +178,8 @@ class DeviceAllocator {
   void RebuildNode(const std::string& node);
   // Fills the counters of the node and what its devices use of them.
   void ReadCounters(const std::string& node, std::vector<NodeDevice>& devices);
-  [[nodiscard]] bool IsOfOneNode(const Pool& pool) const;
+  // By "driver/pool/set/counter", in thousandths.
+  [[nodiscard]] std::map<std::string, int64_t> CountersOfPool(const PoolKey& key) const;
   bool ReuseLast(const std::vector<std::string>& keys, absl::string_view node);
   bool AllocateTogether(const std::vector<std::string>& keys, absl::string_view node);
   void Hold(const std::string& key, ClaimRow& row, std::vector<std::string> devices);
@@ -199,9 +196,9 @@ class DeviceAllocator {
   std::vector<ClaimId> free_ids_;
   std::map<std::string, Demand, std::less<>> demands_;
   std::map<std::string, ClaimShape, std::less<>> shapes_;
-  std::map<std::string, std::vector<NodeDevice>, std::less<>> inventory_;  // by node
-  std::map<std::string, std::vector<NodeCounter>, std::less<>> counters_;  // by node
-  absl::flat_hash_map<std::string, std::string> node_of_, holder_of_;      // by device key
+  std::map<std::string, std::vector<NodeDevice>, std::less<>> inventory_;    // by node
+  std::map<std::string, std::vector<int64_t>, std::less<>> counters_milli_;  // by node
+  absl::flat_hash_map<std::string, std::string> node_of_, holder_of_;        // by device key
   uint64_t demand_version_ = 0;
 };
 

@@ -19,7 +19,7 @@ class Backtracking {
         counters_(counters),
         work_(max_work),
         left_(counters.left),
-        holders_(device_count, kNobody),
+        holders_(device_count, kNoPlace),
         kinds_(device_count) {
     for (size_t c = 0; c < claims.size(); ++c) {
       for (size_t r = 0; r < claims[c].requests.size(); ++r) places_.push_back({c, r});
@@ -45,7 +45,7 @@ class Backtracking {
   }
 
  private:
-  static constexpr int kNobody = -1;
+  static constexpr int kNoPlace = -1;
   struct Place {
     size_t claim, request;
   };
@@ -135,7 +135,7 @@ class Backtracking {
   }
 
   [[nodiscard]] bool IsFree(size_t place, int device) const {
-    if (!OptionAt(place).admin && holders_[static_cast<size_t>(device)] != kNobody) return false;
+    if (!OptionAt(place).admin && holders_[static_cast<size_t>(device)] != kNoPlace) return false;
     for (size_t other = 0; other <= place; ++other) {
       if (places_[other].claim != places_[place].claim) continue;
       const std::vector<int>& taken = taken_[other];
@@ -180,7 +180,7 @@ class Backtracking {
     taken_[place].pop_back();
     EachValue(place, device, [](std::vector<int>& values, int) { values.pop_back(); });
     if (OptionAt(place).admin) return;
-    holders_[static_cast<size_t>(device)] = kNobody;
+    holders_[static_cast<size_t>(device)] = kNoPlace;
     if (!UsesCounters(counters_, device)) return;
     for (const auto& [counter, amount] : counters_.uses[static_cast<size_t>(device)]) {
       left_[counter] += amount;

@@ -36,7 +36,7 @@ struct ChoiceOption {
   bool possible = true;  // false: it cannot be taken, whatever devices there are
   int64_t count = 0;
   std::vector<int> devices = {};  // that suit and can be had, ascending
-  bool admin = false;             // takes devices from nobody, and uses no counters
+  bool admin = false;             // takes devices from no claim, and uses no counters
 };
 
 struct ChoiceRequest {

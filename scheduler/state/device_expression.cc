@@ -114,26 +114,16 @@ class Parser {
     return Make(ExpressionKind::kConditional,
                 {std::move(condition), std::move(then), std::move(otherwise)});
   }
+  Result Or() { return Chain("||", ExpressionKind::kOr, &Parser::And); }
+  Result And() { return Chain("&&", ExpressionKind::kAnd, &Parser::Relation); }
   // Chains are flat: they nest no deeper than they are written.
-  Result Or() {
-    FAIRLEAD_ASSIGN_OR_RETURN(Expression first, And());
+  Result Chain(absl::string_view token, ExpressionKind kind, Result (Parser::*part)()) {
     std::vector<Expression> args;
-    args.push_back(std::move(first));
-    while (Take("||")) {
-      FAIRLEAD_ASSIGN_OR_RETURN(Expression next, And());
+    do {
+      FAIRLEAD_ASSIGN_OR_RETURN(Expression next, (this->*part)());
       args.push_back(std::move(next));
-    }
-    return args.size() == 1 ? std::move(args.front()) : Make(ExpressionKind::kOr, std::move(args));
-  }
-  Result And() {
-    FAIRLEAD_ASSIGN_OR_RETURN(Expression first, Relation());
-    std::vector<Expression> args;
-    args.push_back(std::move(first));
-    while (Take("&&")) {
-      FAIRLEAD_ASSIGN_OR_RETURN(Expression next, Relation());
-      args.push_back(std::move(next));
-    }
-    return args.size() == 1 ? std::move(args.front()) : Make(ExpressionKind::kAnd, std::move(args));
+    } while (Take(token));
+    return args.size() == 1 ? std::move(args.front()) : Make(kind, std::move(args));
   }
   Result Relation() {
     FAIRLEAD_ASSIGN_OR_RETURN(Expression left, Unary());
@@ -272,7 +262,7 @@ class Parser {
       if (TakeWord("driver")) return Make(ExpressionKind::kDriver, {});
       if (TakeWord("attributes")) return Make(ExpressionKind::kAttributes, {});
       if (TakeWord("capacity")) return Make(ExpressionKind::kCapacity, {});
-      // Devices of which it is true are given to nobody.
+      // A device of which it is true is allocated to no claim.
       if (TakeWord("allowMultipleAllocations")) return Literal(false);
     }
     text_ = from;

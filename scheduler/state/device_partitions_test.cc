@@ -124,7 +124,7 @@ TEST_F(DevicePartitionsTest, WithoutItsCountersOrOfTwoNodesNoPartitionIsGiven) {
   state_.UpsertDeviceObject(slice);
   Place(half, "p0");
   EXPECT_THAT(Held("ns/half"), ElementsAre("gpu.nvidia.com/p0/1-a"));
-  // A slice of the pool on another node: nobody knows what is used there.
+  // A slice of the pool on another node: what is used there is not known here.
   model::ResourceSlice other = MakePartitions("n0");
   other.pool = MakePartitions("p0").pool;
   other.meta.name = "elsewhere";
@@ -134,7 +134,7 @@ TEST_F(DevicePartitionsTest, WithoutItsCountersOrOfTwoNodesNoPartitionIsGiven) {
   EXPECT_TRUE(Suits(AddHalves("three", 1), "p0"));
 }
 
-TEST_F(DevicePartitionsTest, AdminAccessTakesNothingAndIsChargedToNobody) {
+TEST_F(DevicePartitionsTest, AdminAccessTakesNothingAndIsNotCharged) {
   model::ResourceClaim watch = AllOf(MakeClaim("watch", 1, kGpuClass, "q"));
   watch.requests[0].admin_access = true;
   const PodId admin = AddWith(watch);
@@ -195,7 +195,7 @@ TEST_F(DevicePartitionsTest, OfManyDevicesClaimsAreNotCountedOneByOne) {
   const auto counts = state_.devices().CountDevices("many");
   EXPECT_TRUE(std::none_of(counts.begin(), counts.end(), [](const auto& entry) {
     return IsShape(entry.first);
-  })) << "nobody can have all devices and one more";
+  })) << "no claim can have all devices and one more";
   claim.meta.name = claim.meta.uid = "one";
   claim.requests[1].all = false;
   claim.constraints = {{{"s"}, "gpu.nvidia.com/index"}};

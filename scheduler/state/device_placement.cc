@@ -85,9 +85,8 @@ class Question {
       : book_(book), devices_(book.DevicesOf(node)), all_known_(book.KnowsAll(node)) {}
 
   void ReadCounters(absl::string_view node) {
-    const std::vector<NodeCounter>& counters = book_.CountersOf(node);
-    if (counters.empty()) return;
-    for (const NodeCounter& counter : counters) counters_.left.push_back(counter.amount_milli);
+    counters_.left = book_.CountersOf(node);
+    if (counters_.left.empty()) return;
     for (size_t i = 0; i < devices_.size(); ++i) {
       counters_.uses.push_back(devices_[i].uses);
       if (free_[i] || book_.HolderOf(devices_[i].key) == nullptr) continue;

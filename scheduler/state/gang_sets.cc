@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "base/strings.h"
 
 namespace fairlead::state {
 namespace {
@@ -24,8 +25,6 @@ std::string Message(const Subject& group, size_t index, absl::string_view field,
   const std::string item = index == 0 ? "" : absl::StrCat("subGroups[", index - 1, "].");
   return absl::StrCat("PodGroup ", group.key, ": spec.", item, field, ": ", what);
 }
-
-std::string Quoted(absl::string_view text) { return absl::StrCat("\"", text, "\""); }
 
 // Of the first set that lies too deep, or hangs on a cycle; or empty.
 std::string CheckDepth(const Subject& group, const std::vector<GangSet>& sets) {

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/strings.h"
 #include "scheduler/model/api_names.h"
 #include "scheduler/state/cluster_state.h"
 
@@ -33,8 +34,6 @@ bool IsOwnedBy(const model::PersistentVolumeClaim& claim, const std::string& uid
       [&](const model::OwnerReference& owner) { return owner.controller && owner.uid == uid; });
 }
 
-std::string QuotedName(absl::string_view name) { return absl::StrCat("\"", name, "\""); }
-
 void Set(const char* plugin, std::string fault, std::string missing, model::VolumeNeeds& needs) {
   if (!needs.fault.empty()) return;
   needs.fault = std::move(fault);
@@ -54,8 +53,7 @@ void AddUnboundFault(const Volumes& volumes, const model::PersistentVolumeClaim&
   const model::StorageClass* storage_class = volumes.FindClass(claim.storage_class);
   if (storage_class != nullptr && storage_class->binding == model::StorageClass::Binding::kNotSet) {
     Set(kBinding,
-        absl::StrCat("VolumeBindingMode not set for StorageClass ",
-                     QuotedName(claim.storage_class)),
+        absl::StrCat("VolumeBindingMode not set for StorageClass ", Quoted(claim.storage_class)),
         "", needs);
     return;
   }
@@ -157,13 +155,13 @@ void ClusterState::AddFault(const PodRecord& record, const PodVolumes& volumes,
   };
   for (size_t i = 0; i < volumes.claims.size(); ++i) {
     if (volumes.names[i].ephemeral || volumes_.claim(volumes.claims[i]).exists) continue;
-    Set(kRestrictions, absl::StrCat("persistentvolumeclaim ", QuotedName(name_of(i)), " not found"),
+    Set(kRestrictions, absl::StrCat("persistentvolumeclaim ", Quoted(name_of(i)), " not found"),
         absl::StrCat("PersistentVolumeClaim ", name_of(i)), needs);
   }
   for (size_t i = 0; i < volumes.claims.size(); ++i) {
     const VolumeClaimRow& row = volumes_.claim(volumes.claims[i]);
     const model::PersistentVolumeClaim& claim = row.object;
-    const std::string quoted = QuotedName(name_of(i));
+    const std::string quoted = Quoted(name_of(i));
     if (!row.exists) {
       Set(kBinding,
           absl::StrCat("waiting for ephemeral volume controller to create the "
@@ -173,7 +171,7 @@ void ClusterState::AddFault(const PodRecord& record, const PodVolumes& volumes,
     } else if (claim.lost) {
       Set(kBinding,
           absl::StrCat("persistentvolumeclaim ", quoted, " bound to non-existent persistentvolume ",
-                       QuotedName(claim.volume_name)),
+                       Quoted(claim.volume_name)),
           absl::StrCat("PersistentVolume ", claim.volume_name), needs);
     } else if (claim.meta.deletion.has_value()) {
       Set(kBinding, absl::StrCat("persistentvolumeclaim ", quoted, " is being deleted"), "", needs);
@@ -205,7 +203,7 @@ void ClusterState::AddFault(const PodRecord& record, const PodVolumes& volumes,
           ephemeral
               ? std::string(
                     "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)")
-              : absl::StrCat("persistentvolume ", QuotedName(row.object.volume_name), " not found"),
+              : absl::StrCat("persistentvolume ", Quoted(row.object.volume_name), " not found"),
           absl::StrCat("PersistentVolume ", row.object.volume_name), needs);
     }
   }

@@ -49,37 +49,39 @@ int CompareFiles(const std::string& worlds_path, const std::string& answers_path
   int64_t known_faults = 0;
   DeviceComparison devices;
   size_t differences = 0;
-  for (int64_t number = 1; std::getline(worlds, world_line); ++number) {
+  int64_t number = 0;
+  const auto tell = [&](absl::string_view difference) {
+    if (++differences <= kMaxPrinted) {
+      std::cout << "world " << number << ": " << difference << "\n";
+    }
+  };
+  while (std::getline(worlds, world_line)) {
+    ++number;
     const Json world = Json::parse(world_line);
     const Json theirs = std::getline(answers, answer_line) ? Json::parse(answer_line) : Json();
     if (world.contains("devices")) {
-      absl::StatusOr<DeviceComparison> found = CompareDevices(
+      const absl::StatusOr<DeviceComparison> found = CompareDevices(
           world["devices"], theirs.is_object() ? theirs.value("devices", Json()) : Json());
-      if (!found.ok())
-        found = DeviceComparison{.differences = {std::string(found.status().message())}};
+      if (!found.ok()) {
+        tell(found.status().message());
+        continue;
+      }
       devices.pairs += found->pairs;
       devices.found += found->found;
       devices.given_up += found->given_up;
-      for (const std::string& difference : found->differences) {
-        if (++differences > kMaxPrinted) continue;
-        std::cout << "world " << number << ": " << difference << "\n";
-      }
+      for (const std::string& difference : found->differences) tell(difference);
       continue;
     }
     const absl::StatusOr<Comparison> comparison = Compare(world, theirs);
     if (!comparison.ok()) {
-      if (++differences > kMaxPrinted) continue;
-      std::cout << "world " << number << ": " << comparison.status().message() << "\n";
+      tell(comparison.status().message());
       continue;
     }
     pairs += comparison->pairs;
     scores += comparison->scores;
     preemptions += comparison->preemptions;
     known_faults += comparison->known_faults;
-    for (const std::string& difference : comparison->differences) {
-      if (++differences > kMaxPrinted) continue;
-      std::cout << "world " << number << ": " << difference << "\n";
-    }
+    for (const std::string& difference : comparison->differences) tell(difference);
   }
   if (differences > kMaxPrinted) std::cout << "(" << kMaxPrinted << " of them printed)\n";
   if (known_faults > 0) {
@@ -89,6 +91,7 @@ int CompareFiles(const std::string& worlds_path, const std::string& answers_path
   if (pairs == 0) std::cout << "no pair of " << worlds_path << " was compared\n";
   if (scores == 0) std::cout << "no score was compared\n";
   if (preemptions == 0) std::cout << "no eviction was compared\n";
+  if (devices.found == 0) std::cout << "no devices were found\n";
   std::cout << devices.pairs - devices.given_up << " choices of devices compared (" << devices.found
             << " found; " << devices.given_up << " that kube-scheduler gives up left out)\n";
   std::cout << preemptions << " choices of victims compared\n";

@@ -140,20 +140,18 @@ nlohmann::json RandomDevices::MakePartition(const std::string& name, int64_t set
 void RandomDevices::GiveAway() {
   for (const auto& [node, device] : devices_) {
     if (!dice_.OneIn(6)) continue;
-    bool fits = true;
-    const Json uses = device.value("consumesCounters", Json::array());
-    for (const Json& use : uses) {
-      const std::string set = absl::StrCat(node, "/", use["counterSet"].get<std::string>());
-      const std::string amount = use["counters"]["lanes"]["value"];
-      fits = fits && left_[set] >= std::stoll(amount);
-    }
     const bool admin = !partitions_ && dice_.OneIn(4);
-    if (!fits) continue;
-    for (const Json& use : uses) {
+    std::vector<std::pair<int64_t*, int64_t>> takes;  // of the counters that it uses
+    for (const Json& use : device.value("consumesCounters", Json::array())) {
       const std::string set = absl::StrCat(node, "/", use["counterSet"].get<std::string>());
       const std::string amount = use["counters"]["lanes"]["value"];
-      left_[set] -= std::stoll(amount);
+      takes.emplace_back(&left_[set], std::stoll(amount));
     }
+    if (std::any_of(takes.begin(), takes.end(),
+                    [](const auto& take) { return *take.first < take.second; })) {
+      continue;
+    }
+    for (const auto& [left, amount] : takes) *left -= amount;
     Json result = {
         {"request", "r"}, {"driver", kDriver}, {"pool", node}, {"device", device["name"]}};
     if (admin) result["adminAccess"] = true;

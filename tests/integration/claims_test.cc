@@ -485,7 +485,7 @@ TEST_F(ClaimsTest, PartitionsAndAdminAccessAreAllocatedInTheServersWords) {
   }
   ASSERT_TRUE(Eventually("the halves are in use", [this] { return !VerdictOf("b").empty(); }));
   EXPECT_EQ(NodeOf("b"), "");
-  // The next process knows what is in use, and who only looks at it.
+  // The next process knows what is in use, and what is only looked at.
   first.Kill();
   Start({});
   EndPod("a");

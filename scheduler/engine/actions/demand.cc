@@ -81,8 +81,10 @@ class DemandPass {
   [[nodiscard]] bool WantsNodes(const Outcome& outcome) const;
   [[nodiscard]] Hope HopeOf(const Outcome& outcome);
   [[nodiscard]] Hope HopeOfClass(state::PodClassId pod_class);
-  // More of a resource than any node has.
-  [[nodiscard]] bool IsLargerThanAllNodes(const model::Resources& requests);
+  // Returns whether a present node would suit a pod of the class if the node were empty.
+  [[nodiscard]] bool SuitsEmptyNode(state::PodClassId pod_class);
+  // By resource, the most that a node has. O(nodes) for the first call.
+  const model::Resources& LargestAmounts();
   // No present node could take it, and what may be bought is not known.
   [[nodiscard]] bool IsDoubtful(const Outcome& outcome) {
     return WantsNodes(outcome) && HopeOf(outcome) == Hope::kUnknown;
@@ -136,7 +138,7 @@ class DemandPass {
   std::optional<Hypothesis> present_;
   DemandCharges charges_;
   std::map<state::PodClassId, Hope> hope_;
-  std::optional<model::Resources> largest_;  // by resource, the most that a node has
+  std::optional<model::Resources> largest_;  // LargestAmounts()
   // Outcomes, by position, that no present node could take: they come after all others, so that
   // they take nothing away from them.
   std::vector<size_t> doubtful_;
@@ -507,44 +509,34 @@ std::set<queues::QueueId> DemandPass::UnlimitedLeaves() const {
   return unlimited;
 }
 
-bool DemandPass::IsLargerThanAllNodes(const model::Resources& requests) {
-  if (!largest_.has_value()) {
-    largest_.emplace();
-    for (const auto& [name, id] : in_.state.nodes_by_name()) {
-      const state::NodeInfo& node = in_.state.node(id);
-      for (size_t i = 0; node.exists && i < node.allocatable.size(); ++i) {
-        const auto resource = static_cast<model::ResourceIndex>(i);
-        if (node.allocatable[resource] <= (*largest_)[resource]) continue;
-        largest_->Set(resource, node.allocatable[resource]);
-      }
+const model::Resources& DemandPass::LargestAmounts() {
+  if (largest_.has_value()) return *largest_;
+  largest_.emplace();
+  for (const auto& [name, id] : in_.state.nodes_by_name()) {
+    const state::NodeInfo& node = in_.state.node(id);
+    for (size_t i = 0; node.exists && i < node.allocatable.size(); ++i) {
+      const auto resource = static_cast<model::ResourceIndex>(i);
+      const int64_t amount = node.allocatable[resource];
+      if (amount > (*largest_)[resource]) largest_->Set(resource, amount);
     }
   }
-  for (size_t i = 0; i < requests.size(); ++i) {
-    const auto resource = static_cast<model::ResourceIndex>(i);
-    if (requests[resource] > std::max<int64_t>(0, (*largest_)[resource])) return true;
-  }
-  return false;
+  return *largest_;
+}
+
+bool DemandPass::SuitsEmptyNode(state::PodClassId id) {
+  const state::PodClass& wanted = in_.state.pod_class(id);
+  if (!wanted.requests.FitsIn(LargestAmounts())) return false;
+  const framework::Context empty{in_.state, wanted, id, framework::Capacity::kEmpty};
+  const auto& nodes = in_.state.nodes_by_name();
+  return std::any_of(nodes.begin(), nodes.end(), [&](const auto& entry) {
+    const state::NodeInfo& node = in_.state.node(entry.second);
+    return node.exists && wanted.requests.FitsIn(node.allocatable) &&
+           in_.framework.FilterNodeObject(empty, node, nullptr);
+  });
 }
 
 Hope DemandPass::HopeOfClass(state::PodClassId id) {
-  const state::PodClass& wanted = in_.state.pod_class(id);
-  const framework::Context empty{in_.state, wanted, id, framework::Capacity::kEmpty};
-  const auto is_large_enough = [&](const state::NodeInfo& node) {
-    for (size_t i = 0; i < wanted.requests.size(); ++i) {
-      const auto resource = static_cast<model::ResourceIndex>(i);
-      if (wanted.requests[resource] > node.allocatable[resource]) return false;
-    }
-    return true;
-  };
-  if (!IsLargerThanAllNodes(wanted.requests)) {
-    for (const auto& [name, node_id] : in_.state.nodes_by_name()) {
-      const state::NodeInfo& node = in_.state.node(node_id);
-      if (node.exists && is_large_enough(node) &&
-          in_.framework.FilterNodeObject(empty, node, nullptr)) {
-        return Hope::kSome;
-      }
-    }
-  }
+  if (SuitsEmptyNode(id)) return Hope::kSome;
   if (!in_.options.hook_on) return Hope::kUnknown;
   const bool some =
       in_.offered_nodes.empty() ||
