@@ -282,6 +282,25 @@ TEST_F(IdentityTest, ObjectEndedAsEverLeavesNoRow) {
   EXPECT_THAT(hook_->machines().rows(), IsEmpty());
 }
 
+// The machine may come after its end, with the label of its request: that is no node of another
+// one.
+TEST_F(IdentityTest, NameOfAnEndedRequestIsNotUsedAgain) {
+  BuyReady();
+  const std::string former = TheName();
+  Restart();  // it counts its purchases from the start
+  LeaveUnneeded();
+  StepTwice();
+  Answer(false, absl::OkStatus());
+  nodes_.clear();
+  StepAndApply();
+  StepAndApply();
+  ASSERT_THAT(hook_->machines().rows(), IsEmpty());
+  now_ += absl::Minutes(10);
+  const auto created = All<model::CreateNodeRequest>(Step(demand_));
+  ASSERT_EQ(created.size(), 1u);
+  EXPECT_NE(created[0].request->meta.name, former);
+}
+
 TEST_F(IdentityTest, ProviderIdComesBeforeTheLabel) {
   model::NodeRequest request;
   for (const char* name : {"fl-a", "fl-b"}) {

@@ -246,7 +246,7 @@ const Machine* MachineLedger::FindByNode(const std::string& request_name,
 bool MachineLedger::HasLost(const std::string& name) const { return lost_.contains(name); }
 
 bool MachineLedger::IsFree(const std::string& name) const {
-  return !current_.contains(name) && !lost_.contains(name);
+  return !current_.contains(name) && !lost_.contains(name) && !ended_.contains(name);
 }
 
 std::string MachineLedger::FindByProviderId(const std::string& provider_id) const {
@@ -342,6 +342,13 @@ void MachineLedger::KeepTaints(Machine& machine, const std::set<std::string>& no
 
 void MachineLedger::Drop(Rows::iterator row) {
   const Machine& machine = row->second;
+  if (machine.seen() && ended_.insert(machine.name()).second) {
+    ended_order_.push_back(machine.name());
+    if (ended_order_.size() > kEndedNames) {
+      ended_.erase(ended_order_.front());
+      ended_order_.pop_front();
+    }
+  }
   for (const std::string& id : machine.provider_ids) {
     auto known = by_provider_id_.find(id);
     if (known != by_provider_id_.end() && known->second == row->first) by_provider_id_.erase(known);

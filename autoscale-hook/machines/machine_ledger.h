@@ -43,6 +43,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -173,7 +174,8 @@ class MachineLedger {
   [[nodiscard]] const Machine* FindByNode(const std::string& request_name,
                                           const std::string& provider_id) const;
   [[nodiscard]] bool HasLost(const std::string& name) const;
-  // False if a row has the name.
+  // False if a row has the name, or one of the last kEndedNames that are gone had it: a machine
+  // that was ended may still come, under the name of its request.
   [[nodiscard]] bool IsFree(const std::string& name) const;
   // The name of the request whose machine has this provider id; empty if none.
   [[nodiscard]] std::string FindByProviderId(const std::string& provider_id) const;
@@ -206,6 +208,7 @@ class MachineLedger {
   [[nodiscard]] uint64_t version() const { return version_; }
 
  private:
+  static constexpr size_t kEndedNames = 4096;
   using Rows = std::map<std::string, Machine>;
   void Lose(Rows::iterator row);
   void Drop(Rows::iterator row);
@@ -215,6 +218,8 @@ class MachineLedger {
   std::map<std::string, std::set<std::string>> lost_;  // name -> keys
   std::map<std::string, std::string> by_provider_id_;  // -> key
   std::map<std::string, std::string> by_node_;         // uid of a node with a taint of ours -> key
+  std::set<std::string> ended_;                        // names of rows that are gone
+  std::deque<std::string> ended_order_;
   uint64_t version_ = 1;
 };
 

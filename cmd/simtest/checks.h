@@ -54,11 +54,13 @@
 //     claims       no claim is allocated for longer than kClaimKept while all pods that it is
 //                  reserved for wait or are gone
 //     storm        at most kCalmWrites writes a minute while nothing else changes (I4), nor a
-//                  machine is given up; what a change makes untrue is written at a pace; the steps
-//                  in which an idle machine that was ready is ended follow from time alone, however
-//                  many there are: each counts from its second time on. At any time: at most
-//                  kCallsAMinute calls of the cloud about one machine, and no verdict of a group is
-//                  written because its position has changed, or what nodes lack beside a cap
+//                  machine is given up, or one requested because the time for it has come (what
+//                  is purchased again and again, rate and purchase find); what a change makes
+//                  untrue is written at a pace; the steps in which an idle machine that was ready
+//                  is ended follow from time alone, however many there are: each counts from its
+//                  second time on. At any time: at most kCallsAMinute calls of the cloud about one
+//                  machine, and no verdict of a group is written because its position has changed,
+//                  or what nodes lack beside a cap
 //     parts        no sub-group of a gang is half bound for longer than its grace and kGangSlack;
 //                  one that is started is complete within kStarted
 //     churn        at most kCalmEvictions evictions of one job's pods for another job in each time
@@ -354,6 +356,7 @@ class Checks {
   std::deque<absl::Time> calm_writes_;
   std::set<std::string> end_steps_;  // of machines: uid and step
   absl::Time others_changed_at_ = absl::InfinitePast();
+  absl::Time requested_at_ = absl::InfinitePast();    // the last machine
   absl::Time groups_since_ = absl::InfiniteFuture();  // there has always been a PodGroup
   std::map<absl::Time, int64_t> waiting_then_;        // how many pods waited, lately
 };

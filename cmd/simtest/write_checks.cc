@@ -115,6 +115,9 @@ void Checks::OnWrite(const ApiServer::Commit& commit) {
   if (settled_at_ != absl::InfiniteFuture() && !IsNewStepOfAnEnd(commit)) {
     calm_writes_.push_back(time_->now());
   }
+  if (commit.type == ResourceType::kNodeRequests && commit.before == nullptr) {
+    requested_at_ = time_->now();
+  }
   if (!holder_.empty() && commit.actor != holder_ && time_->now() >= writers_excused_until_) {
     const Json& object = commit.after != nullptr ? *commit.after : *commit.before;
     Fail("writers", absl::StrCat(std::string(commit.actor), " wrote ", TextAt(object, {"kind"}),
