@@ -86,6 +86,7 @@ void DecisionLoop::Impl::PodChanged(const model::Pod& pod) {
   if (!on_node && record.ours && record.status == PodStatus::kPending) {
     waits.Seen(id, record.uid);
   }
+  if (!nominations.empty()) nominations.PodSeen(id);
   const bool verdict = on_node && (pod.scheduled.status == "False" ||
                                    !pod.meta.annotations.Get(model::kVerdictAnnotation).empty());
   if (verdict || verdicts.AwaitsBound()) verdicts.PodSeen(id);
@@ -182,6 +183,7 @@ model::EmitEvent DecisionLoop::Impl::EventAbout(const state::PodRecord& pod, boo
 
 void DecisionLoop::Impl::ServeBindings(absl::Time now, StepResult& result) {
   bindings.Step(now);
+  nominations.Step(now);
   SetNodeAnswers();
   if (claims.TakeFreed()) dirty = true;
   if (shares.TakeChanges()) dirty = true;

@@ -317,8 +317,7 @@ TEST_F(ClaimsTest, AnUnknownOutcomeIsAskedForAgain) {
   AnswerThe<model::ReserveClaim>(first, absl::UnavailableError("no answer"));
   const StepResult pause = Step(1);
   EXPECT_THAT(Of<model::ReserveClaim>(pause), IsEmpty());
-  ASSERT_LE(pause.wake_at, At(60));
-  const StepResult again = StepAt(pause.wake_at);
+  const StepResult again = StepsTo<model::ReserveClaim>(pause, At(60));
   const model::ReserveClaim write = TheWrite(again);
   EXPECT_TRUE(write.allocate);
   Accept(again, 5);
@@ -363,7 +362,7 @@ TEST_F(ClaimsTest, ARefusalAfterAnUnknownOutcomeFreesNothing) {
       StepResult step = Step(1);
       const model::ReserveClaim write = TheWrite(step);
       AnswerThe<model::ReserveClaim>(step, absl::UnavailableError("no answer"));
-      step = StepAt(Step(1).wake_at);
+      step = StepsTo<model::ReserveClaim>(Step(1), At(60));
       AnswerThe<model::ReserveClaim>(step, refusal);
       step = Step(3);
       bool told = false;

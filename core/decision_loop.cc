@@ -95,17 +95,18 @@ const DecisionLoop::Stats& DecisionLoop::stats() const { return impl_->stats; }
 
 QueueSizes DecisionLoop::queue_sizes() const {
   const Impl& impl = *impl_;
-  return {
-      .in_flight = impl.in_flight.size() + impl.bindings.in_flight() + impl.verdicts.in_flight(),
-      .provider_calls = impl.in_flight.open_calls(),
-      .retries = impl.bindings.retries() + impl.evictions.retries() + impl.annotations.retries() +
-                 impl.verdicts.retries(),
-      .verdicts_waiting = impl.verdicts.queued(),
-      .evictions_waiting = impl.evictions.queued(),
-      .bindings_held = impl.bindings.held(),
-      .events_waiting = impl.events.size() + impl.untold_notes.size(),
-      .shares_waiting = impl.shares.shares().queued(),
-      .conditions_known = impl.verdicts.conditions_known()};
+  return {.in_flight = impl.in_flight.size() + impl.bindings.in_flight() +
+                       impl.verdicts.in_flight() + impl.nominations.in_flight(),
+          .provider_calls = impl.in_flight.open_calls(),
+          .retries = impl.bindings.retries() + impl.evictions.retries() +
+                     impl.annotations.retries() + impl.verdicts.retries() +
+                     impl.nominations.retries(),
+          .verdicts_waiting = impl.verdicts.queued(),
+          .evictions_waiting = impl.evictions.queued(),
+          .bindings_held = impl.bindings.held(),
+          .events_waiting = impl.events.size() + impl.untold_notes.size(),
+          .shares_waiting = impl.shares.shares().queued(),
+          .conditions_known = impl.verdicts.conditions_known()};
 }
 
 std::string DecisionLoop::CheckConsistency() const { return impl_->engine->CheckConsistency(); }
@@ -321,9 +322,9 @@ void DecisionLoop::Impl::ApplyUpsert(const model::Upsert& upsert) {
 }
 
 state::Change DecisionLoop::Impl::UpsertPod(const model::Pod& pod) {
-  if (bindings.Holding()) {
+  if (bindings.Holding() || !nominations.empty()) {
     const state::PodId known = state.FindPod(pod.meta.ns, pod.meta.name);
-    if (known != state::kNoId && state.pod(known).uid != pod.meta.uid) bindings.PodGoing(known);
+    if (known != state::kNoId && state.pod(known).uid != pod.meta.uid) PodGoing(known);
   }
   const bool succeeded = pod.phase == model::PodPhase::kSucceeded;
   if (succeeded) PodSucceeded(pod);
@@ -347,7 +348,7 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
     case model::Kind::kPod:
       if (const state::PodId pod = state.FindPod(removed.ns, removed.name);
           pod != state::kNoId && (removed.uid.empty() || state.pod(pod).uid == removed.uid)) {
-        bindings.PodGoing(pod);
+        PodGoing(pod);
       }
       change = state.RemovePod(removed.ns, removed.name, removed.uid);
       shares.shares().PodGone(removed.ns, removed.name, removed.uid);
@@ -461,9 +462,9 @@ StepResult DecisionLoop::Impl::Step(absl::Time now) {
   std::vector<model::Action> writes;
   annotations.Step(now, writes);
   for (model::Action& write : writes) Emit(std::move(write), result);
-  result.wake_at =
-      std::min({wake_at, annotations.wake_at(), bindings.wake_at(), refusals.wake_at(),
-                verdicts.wake_at(), stale() ? absl::InfiniteFuture() : evictions.wake_at()});
+  result.wake_at = std::min({wake_at, annotations.wake_at(), bindings.wake_at(),
+                             nominations.wake_at(), refusals.wake_at(), verdicts.wake_at(),
+                             stale() ? absl::InfiniteFuture() : evictions.wake_at()});
   if (dirty || !events.empty()) result.wake_at = now;  // a binding failed right away
   sending = nullptr;
   return result;

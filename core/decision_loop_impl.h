@@ -21,6 +21,7 @@
 #include "core/reconcile/evictions.h"
 #include "core/reconcile/group_annotations.h"
 #include "core/reconcile/in_flight.h"
+#include "core/reconcile/nominations.h"
 #include "core/reconcile/refusals.h"
 #include "core/reconcile/status_updater.h"
 #include "core/share_plugin.h"
@@ -40,7 +41,9 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
         tree(state.resource_names()),
         hook(loop_options.hook, catalog),
         nodes(state, hook),
-        verdicts(state,
+        nominations(state, BackoffOf(loop_options),
+                    [this](model::Action action) { return Send(std::move(action)); }),
+        verdicts(state, nominations,
                  {.hook_on = loop_options.hook.enabled,
                   .emit_events = loop_options.emit_events,
                   .max_in_flight = loop_options.verdicts_in_flight},
@@ -116,6 +119,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   const model::StringMap& StartAnnotations(const std::string& queue);
   void BindingFailed(state::PodId pod, const std::string& reason, bool sent) override;
   void BindingInDoubt(state::PodId pod, const std::string& reason, int64_t attempts) override;
+  void BindingIsSlow(state::PodId pod) override { nominations.Nominate(pod, sending_at); }
   void BindingDone(state::PodId pod) override;
   [[nodiscard]] bool PodsAreFresh() const override {
     return !stale_kinds.contains(model::Kind::kPod);
@@ -124,6 +128,11 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
     return refusals.Includes(pod);
   }
   void PodChanged(const model::Pod& pod);
+  // Call it before the state removes the pod.
+  void PodGoing(state::PodId pod) {
+    bindings.PodGoing(pod);
+    nominations.PodGoing(pod);
+  }
   void PodSucceeded(const model::Pod& pod);
   // Sends due bindings, and evicts gangs that cannot be completed.
   void ServeBindings(absl::Time now, StepResult& result);
@@ -259,6 +268,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   std::unique_ptr<engine::Engine> engine;
   ManagedNodes nodes;
   std::map<std::string, model::NodePool> pools;
+  Nominations nominations;
   StatusUpdater verdicts;
   UsageStore usage;
   HookMemo memo;

@@ -92,6 +92,14 @@ class DecisionLoopTest : public ::testing::Test {
     ListNodes();
     return result;
   }
+  // Steps whenever the step before asked for it, until one has such an action.
+  template <typename T>
+  StepResult StepsTo(StepResult step, absl::Time at_most) {
+    do {
+      step = StepAt(step.wake_at);
+    } while (Of<T>(step).empty() && step.wake_at <= at_most);
+    return step;
+  }
   // Answers an awaited list of nodes: no node exists that the test has not put.
   virtual void ListNodes() {
     if (ListIsDue()) loop_->NodesListed(last_list_, std::vector<hook::ListedNode>());

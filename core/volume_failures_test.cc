@@ -131,8 +131,7 @@ TEST_F(VolumesTest, AWriteOfUnknownOutcomeIsRepeatedAndARefusalOfItProvesNothing
   AnswerThe<SelectVolumeNode>(step, absl::DeadlineExceededError("no answer"));
   step = Step(1);
   EXPECT_EQ(WritesIn(step), 0u);
-  ASSERT_LE(step.wake_at, At(10));
-  step = StepAt(step.wake_at);
+  step = StepsTo<SelectVolumeNode>(step, At(10));
   ASSERT_THAT(Of<SelectVolumeNode>(step), SizeIs(1));
   EXPECT_EQ(Of<SelectVolumeNode>(step)[0].resource_version, "5");
   // Another client's change: then the first attempt was not done, nor will it be.
@@ -153,7 +152,7 @@ TEST_F(VolumesTest, ARefusalThatIsNoConflictIsBelievedAfterAnUnknownOutcome) {
   Begin();
   StepResult step = AskForCloud();
   AnswerThe<SelectVolumeNode>(step, absl::DeadlineExceededError("no answer"));
-  step = StepAt(Step(1).wake_at);
+  step = StepsTo<SelectVolumeNode>(Step(1), At(10));
   AnswerThe<SelectVolumeNode>(step, absl::PermissionDeniedError("403"));
   EXPECT_THAT(FailuresIn(Step(20)), ElementsAre("403"));
 }

@@ -40,6 +40,9 @@ struct Writer {
     return absl::StrCat("verdict ", a.ns, "/", a.name, " ", a.uid, " ", a.reason, " ", a.message,
                         " ", a.verdict_json, " ", a.nominated_node, " ", a.observed_generation);
   }
+  std::string operator()(const model::NominateNode& a) const {
+    return absl::StrCat("nominate ", a.ns, "/", a.name, " ", a.uid, " ", a.node);
+  }
   std::string operator()(const model::SetPodGroupSchedulability& a) const {
     return absl::StrCat("group-verdict ", a.ns, "/", a.name, " ", a.uid, " ", a.reason, " ",
                         a.message, " ", a.schedulability_json);

@@ -159,6 +159,17 @@ absl::Status ApiWrites::Commit(const model::SetPodUnschedulable& write) {
   return absl::OkStatus();
 }
 
+absl::Status ApiWrites::Commit(const model::NominateNode& write) {
+  const std::string key = model::Key(write.ns, write.name);
+  const absl::Status there = Precondition<model::Pod>(*server_, key, write.uid);
+  if (!there.ok()) return there;
+  if (server_->Find<model::Pod>(key)->nominated_node_name == write.node) {
+    return Empty(absl::StrCat("nominated node of pod ", key));
+  }
+  server_->Modify<model::Pod>(key, [&](model::Pod& p) { p.nominated_node_name = write.node; });
+  return absl::OkStatus();
+}
+
 absl::Status ApiWrites::Commit(const model::SetPodGroupSchedulability& write) {
   const std::string key = model::Key(write.ns, write.name);
   const absl::Status there = Precondition<model::PodGroup>(*server_, key, write.uid);

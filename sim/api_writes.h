@@ -30,6 +30,7 @@ class ApiWrites {
   absl::Status Commit(const model::BindPod& write);
   absl::Status Commit(const model::EvictPod& write);
   absl::Status Commit(const model::SetPodUnschedulable& write);
+  absl::Status Commit(const model::NominateNode& write);
   absl::Status Commit(const model::SetPodGroupSchedulability& write);
   absl::Status Commit(const model::SetPodGroupAnnotations& write);
   absl::Status Commit(const model::CreateNodeRequest& write);

@@ -26,7 +26,8 @@ const char* ActionName(const model::Action& action) {
                                            "deallocate_claim",
                                            "bind_volume",
                                            "select_volume_node",
-                                           "ask_extenders"};
+                                           "ask_extenders",
+                                           "nominate_node"};
   static_assert(std::size(kNames) == std::variant_size_v<decltype(model::Action::what)>);
   return kNames[action.what.index()];
 }
@@ -40,6 +41,8 @@ std::string Describe(const model::Action& action) {
           return absl::StrCat("evict ", what.ns, "/", what.name);
         } else if constexpr (std::is_same_v<T, model::SetPodUnschedulable>) {
           return absl::StrCat("verdict of pod ", what.ns, "/", what.name);
+        } else if constexpr (std::is_same_v<T, model::NominateNode>) {
+          return absl::StrCat("nominate ", what.node, " for ", what.ns, "/", what.name);
         } else if constexpr (std::is_same_v<T, model::SetPodGroupSchedulability>) {
           return absl::StrCat("verdict of pod group ", what.ns, "/", what.name);
         } else if constexpr (std::is_same_v<T, model::SetPodGroupAnnotations>) {

@@ -159,6 +159,8 @@ void BindingPipeline::AddStep(const engine::Binding* begin, const engine::Bindin
     if (!steps_.contains(id)) return;
     Reserve(id, binding->pod, MakeBinding(binding->pod), 0, now);
   }
+  const auto added = steps_.find(id);
+  if (added != steps_.end() && added->second.reserving > 0) slow_.Add(now + kSlow, id);
 }
 
 bool BindingPipeline::IsInDoubt(state::PodId pod) const {
@@ -499,6 +501,19 @@ void BindingPipeline::Advance(size_t index, absl::Time now) {
   }
 }
 
+void BindingPipeline::TellSlow(absl::Time now) {
+  for (const uint64_t id : slow_.TakeDue(now)) {
+    const auto step = steps_.find(id);
+    if (step == steps_.end() || step->second.reserving == 0) continue;
+    for (const state::PodId pod : step->second.members) {
+      const Row* row = Find(pod);
+      if (row != nullptr && row->held && row->step == id && IsBinding(pod)) {
+        host_.BindingIsSlow(pod);
+      }
+    }
+  }
+}
+
 void BindingPipeline::Step(absl::Time now) {
   for (const state::PodId pod : repeats_.TakeDue(now)) Repeat(pod, now);
   for (size_t i = 0; i < plugins_.size(); ++i) Advance(i, now);
@@ -507,6 +522,7 @@ void BindingPipeline::Step(absl::Time now) {
     if (step.not_before != absl::InfinitePast() && step.not_before <= now) permit_again_.insert(id);
   }
   for (const uint64_t id : std::exchange(permit_again_, {})) TryPermit(id, now);
+  TellSlow(now);
 }
 
 size_t BindingPipeline::held() const {
@@ -516,7 +532,7 @@ size_t BindingPipeline::held() const {
 }
 
 absl::Time BindingPipeline::wake_at() const {
-  absl::Time at = repeats_.next();
+  absl::Time at = std::min(repeats_.next(), slow_.next());
   for (const BindingPlugin* plugin : plugins_) at = std::min(at, plugin->wake_at());
   for (const auto& [id, step] : steps_) {
     if (step.reserving == 0 && step.doubts.empty() && step.not_before != absl::InfinitePast()) {

@@ -71,6 +71,8 @@ class BindingPipeline {
     virtual void BindingFailed(state::PodId pod, const std::string& reason, bool sent) = 0;
     // The outcome of this many attempts in a row is unknown.
     virtual void BindingInDoubt(state::PodId pod, const std::string& reason, int64_t attempts) = 0;
+    // A plugin has not reserved for its step kSlow after the decision. Once per binding and step.
+    virtual void BindingIsSlow(state::PodId pod) = 0;
     // Once per binding: the API server accepted it, or the watch shows it.
     virtual void BindingDone(state::PodId pod) = 0;
     // False if the pods of the state may be out of date.
@@ -78,6 +80,8 @@ class BindingPipeline {
     // True for pods with a refused binding, which go first in their workload.
     [[nodiscard]] virtual bool GoesFirst(const state::PodRecord& pod) const = 0;
   };
+
+  static constexpr absl::Duration kSlow = absl::Milliseconds(500);
 
   BindingPipeline(state::ClusterState& state, Backoff backoff, GroupSettle settle, Host& host)
       : state_(state), rules_{.backoff = backoff}, settle_(settle), host_(host) {}
@@ -172,6 +176,7 @@ class BindingPipeline {
   // A pod for which its step waits is known to be bound.
   void ProbeDone(state::PodId pod);
   void Advance(size_t plugin, absl::Time now);
+  void TellSlow(absl::Time now);
 
   state::ClusterState& state_;
   const WriteAttempts::Rules rules_;
@@ -187,6 +192,7 @@ class BindingPipeline {
   std::set<state::PodId> in_doubt_;  // perhaps decided since
   std::map<uint64_t, PlacedStep> steps_;
   std::set<uint64_t> permit_again_;  // steps to look at
+  DueTimes<uint64_t> slow_;          // steps with plugins, when they are slow
   uint64_t next_step_ = 1;
   // Bindings to which plugins added something, for repetitions.
   absl::flat_hash_map<state::PodId, model::BindPod> special_;

@@ -74,7 +74,8 @@ void StatusUpdater::Start(Row& row, const state::Workload& workload) {
   if (workload.pods.empty()) return;
   const state::PodRecord& pod = state_.pod(workload.pods.front());
   row.written_hash = pod.details->verdict_hash;
-  row.written_nominated = pod.details->nominated_node;
+  const std::string* nominated = nominations_.Find(pod.uid);
+  row.written_nominated = nominated == nullptr ? pod.details->nominated_node : *nominated;
   row.written_reason = pod.details->waiting_reason.value_or("");
 }
 
@@ -98,7 +99,7 @@ StatusUpdater::Row& StatusUpdater::RowOf(const state::Workload& workload,
     row.look_at_pods = true;
   }
   row.round = round_;
-  row.leaving = false;
+  if (std::exchange(row.leaving, false)) row.look_at_pods = true;
   return row;
 }
 

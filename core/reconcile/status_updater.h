@@ -36,6 +36,9 @@
 // since, had an entry of their own in the step before, or still have to be written. It checks all
 // of them when their verdict has changed.
 //
+// A pod that waits again after a slow binding may have a nominatedNodeName that no verdict gave it
+// (nominations.h): its next verdict, or condition, is due at once and clears the name.
+//
 // Ownership: borrows the state. Thread-safety: the owner's thread. Complexity: O(entries + changes)
 // per step; texts and hashes are made only for verdicts that differ from those of the step before.
 #pragma once
@@ -57,6 +60,7 @@
 #include "absl/time/time.h"
 #include "base/write_attempts.h"
 #include "core/reconcile/due_times.h"
+#include "core/reconcile/nominations.h"
 #include "scheduler/engine/engine.h"
 #include "scheduler/model/action.h"
 #include "scheduler/state/cluster_state.h"
@@ -74,9 +78,9 @@ class StatusUpdater {
     int64_t max_in_flight = 1000;  // model::kUnlimited: any number
   };
   // `send` sends an action and returns its id. Each write is answered, with Answered.
-  StatusUpdater(const state::ClusterState& state, Settings settings,
+  StatusUpdater(const state::ClusterState& state, Nominations& nominations, Settings settings,
                 std::function<uint64_t(model::Action)> send)
-      : state_(state), settings_(settings), send_(std::move(send)) {}
+      : state_(state), nominations_(nominations), settings_(settings), send_(std::move(send)) {}
 
   // `waiting` is everything that waits now, `changes` what came and left since the last Update.
   // Sends the due writes.
@@ -323,6 +327,7 @@ class StatusUpdater {
   void TrimCleared();
 
   const state::ClusterState& state_;
+  Nominations& nominations_;
   const Settings settings_;
   const std::function<uint64_t(model::Action)> send_;
   std::vector<std::unique_ptr<Row>> rows_;  // by WorkloadId; null: does not wait

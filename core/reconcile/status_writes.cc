@@ -91,6 +91,7 @@ void StatusUpdater::WritePod(const state::PodRecord& pod, const Row& row, bool w
   }
   write.observed_generation = pod.generation;
   ticket.uid = pod.uid;
+  nominations_.Overwriting(pod.uid);
   Send(std::move(write), std::move(ticket));
 }
 
@@ -105,6 +106,7 @@ StatusUpdater::PodWrite StatusUpdater::DueOf(const state::Workload& workload, Ro
     written.reason = *pod.details->waiting_reason;
     if (written.reason == row.condition.reason) written.sentence = row.condition.sentence;
   }
+  if (nominations_.Find(pod.uid) != nullptr) return PodWrite::kNow;
   if (written == row.condition) return PodWrite::kNone;
   const bool quiet = !workload.group->mark_unschedulable;
   if (quiet && written.reason != kUnschedulable) return PodWrite::kNone;
@@ -260,6 +262,7 @@ bool StatusUpdater::Answered(uint64_t action_id, const absl::Status& status, abs
   // webhook was broken for a moment; an object that is gone takes its verdict with it when the
   // watch shows that.
   const Outcome outcome = OutcomeOf(status, /*in_doubt=*/false);
+  if (!ticket.uid.empty()) nominations_.Overwritten(ticket.uid, outcome == Outcome::kDone);
   switch (ticket.to) {
     case Ticket::To::kRow:
       RowAnswered(ticket, outcome, now);

@@ -104,6 +104,7 @@ EncodedWrite EncodeEvict(const model::EvictPod& action);
 EncodedWrite EncodeDisruptionTarget(const model::EvictPod& action, absl::Time request_time);
 EncodedWrite EncodePodUnschedulable(const model::SetPodUnschedulable& action,
                                     absl::Time request_time);
+EncodedWrite EncodeNominatedNode(const model::NominateNode& action);
 // How to patch the status of a custom kind. A JSON patch has two properties that a merge patch
 // lacks. Its `test` is a precondition, whereas the server ignores metadata.uid in a merge patch of
 // /status. And `add` replaces a field of ours whole, whereas a merge would keep members of the

@@ -76,6 +76,15 @@ TEST(EncodeTest, EvictHasTheUidAsPrecondition) {
                 kSeconds, R"("}]}})"));
 }
 
+// Conditions and the verdict stay what they are.
+TEST(EncodeTest, NominatedNode) {
+  const EncodedWrite write = EncodeNominatedNode({"ns", "pod", "uid-1", "node-3"});
+  EXPECT_EQ(write.method, "PATCH");
+  EXPECT_EQ(write.path, "/api/v1/namespaces/ns/pods/pod/status");
+  EXPECT_EQ(write.content_type, kStrategicMergePatch);
+  EXPECT_EQ(write.body, R"({"metadata":{"uid":"uid-1"},"status":{"nominatedNodeName":"node-3"}})");
+}
+
 TEST(EncodeTest, PodUnschedulable) {
   model::SetPodUnschedulable action{"ns",          "pod",           "uid-1",  "QueueLimitReached",
                                     "a \"limit\"", R"({"code":1})", "node-3", 4};

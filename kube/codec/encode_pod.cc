@@ -102,6 +102,15 @@ EncodedWrite EncodeDisruptionTarget(const model::EvictPod& action, absl::Time re
   return {"PATCH", PodPath(action.ns, action.name, "status"), kStrategicMergePatch, json.Take()};
 }
 
+EncodedWrite EncodeNominatedNode(const model::NominateNode& action) {
+  JsonWriter json;
+  json.BeginObject();
+  WriteUid(json, action.uid);
+  json.Key("status").BeginObject().Field("nominatedNodeName", action.node);
+  json.EndObject().EndObject();
+  return {"PATCH", PodPath(action.ns, action.name, "status"), kStrategicMergePatch, json.Take()};
+}
+
 EncodedWrite EncodePodUnschedulable(const model::SetPodUnschedulable& action,
                                     absl::Time request_time) {
   JsonWriter json;

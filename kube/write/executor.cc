@@ -36,6 +36,7 @@ bool IsRepeatedByCore(const model::Action& action, WriteLane lane) {
          std::holds_alternative<model::BindVolume>(action.what) ||
          std::holds_alternative<model::SelectVolumeNode>(action.what) ||
          std::holds_alternative<model::SetPodUnschedulable>(action.what) ||
+         std::holds_alternative<model::NominateNode>(action.what) ||
          std::holds_alternative<model::SetPodGroupSchedulability>(action.what) ||
          std::holds_alternative<model::SetPodGroupAnnotations>(action.what);
 }
@@ -166,9 +167,10 @@ void Executor::Impl::Submit(const model::Action& action) {
   job.action_id = action.id;
   job.lane = lane;
   job.repeated_by_core = IsRepeatedByCore(action, lane);
-  job.replaceable = std::holds_alternative<model::SetPodUnschedulable>(action.what);
+  const bool verdict = std::holds_alternative<model::SetPodUnschedulable>(action.what);
+  job.replaceable = verdict || std::holds_alternative<model::NominateNode>(action.what);
   // A bound pod needs no reason for waiting.
-  job.replaces = job.replaceable || std::holds_alternative<model::BindPod>(action.what);
+  job.replaces = verdict || std::holds_alternative<model::BindPod>(action.what);
   job.decides_anew = std::holds_alternative<model::EvictPod>(action.what) ||
                      std::holds_alternative<model::CreateNodeRequest>(action.what);
   job.protocol = MakeWriteProtocol(action);

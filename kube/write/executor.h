@@ -15,8 +15,9 @@
 //   events; per object in the order of submission (write_queue.h). The lower lanes leave a part of
 //   the window free, so a burst of them never delays a binding by more than one answer.
 // - write_window.h says how many writes run at once.
-// - A SetPodUnschedulable that was overtaken, before it was sent, by a newer one for its pod is
-//   answered OK; by the pod's binding, Cancelled, because the binding may be refused.
+// - A SetPodUnschedulable or NominateNode that was overtaken, before it was sent, by a newer
+//   SetPodUnschedulable of its pod is answered OK; by the pod's binding, Cancelled, because the
+//   binding may be refused.
 // - Events beyond Options::max_queued_events are shed: ResourceExhausted and a counter. So is any
 //   action beyond max_queued. An event that repeats is counted, and told by patches of its series
 //   (event_series.h); what is only counted is answered OK.

@@ -338,6 +338,12 @@ struct Maker {
         PatchProtocol::Target{model::Kind::kPod, PodPath(a.ns, a.name), a.uid, false},
         [a](absl::Time now, StatusShape) { return EncodePodUnschedulable(a, now); });
   }
+  Result operator()(const model::NominateNode& a) const {
+    return std::make_unique<PatchProtocol>(
+        absl::StrCat("nominated node of pod ", model::Key(a.ns, a.name)),
+        PatchProtocol::Target{model::Kind::kPod, PodPath(a.ns, a.name), a.uid, false},
+        [a](absl::Time, StatusShape) { return EncodeNominatedNode(a); });
+  }
   Result operator()(const model::SetPodGroupSchedulability& a) const {
     const auto write = std::make_shared<model::SetPodGroupSchedulability>(a);
     const auto correct = [write](const Object& object) {

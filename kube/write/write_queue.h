@@ -3,8 +3,8 @@
 // Actions about one object keep their order: only the first of an object's line may be under way.
 // An object is in the lane of the most urgent action of its line, so that a binding behind a status
 // patch of its pod does not wait among the status patches. An older replaceable action
-// (SetPodUnschedulable) that has not been started is removed from the line by a newer one or by the
-// binding of its pod.
+// (SetPodUnschedulable, NominateNode) that has not been started is removed from the line by a newer
+// SetPodUnschedulable or by the binding of its pod.
 //
 // Thread-safety: none. Complexity: O(1) each, by the length of an object's line, which is short.
 #pragma once

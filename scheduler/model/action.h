@@ -79,6 +79,12 @@ struct SetPodUnschedulable {
   int64_t observed_generation = 0;
 };
 
+// nominatedNodeName alone: the pod has its node, and its binding is slow.
+struct NominateNode {
+  std::string ns, name, uid;
+  std::string node;
+};
+
 // What becomes of our entry of schedulingConditions.
 enum class OwnCondition : uint8_t { kWrite, kKeep, kRemove };
 
@@ -212,7 +218,7 @@ struct Action {
                SetPodGroupAnnotations, CreateNodeRequest, UpdateNodeRequestStatus,
                DeleteNodeRequest, SetNodeTaint, LaunchNode, TerminateNode, EmitEvent,
                CreateGpuReservation, DeletePod, ApplyConfigMap, StoreUsage, ReserveClaim,
-               DeallocateClaim, BindVolume, SelectVolumeNode, AskExtenders>
+               DeallocateClaim, BindVolume, SelectVolumeNode, AskExtenders, NominateNode>
       what;
 };
 // Tens of thousands are made in one step.

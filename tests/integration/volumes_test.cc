@@ -94,6 +94,12 @@ class VolumesTest : public IntegrationTest {
   std::string SelectedNode(const std::string& claim) {
     return Claim(claim).TextAt({"metadata", "annotations", model::kSelectedNodeAnnotation});
   }
+  bool Nominated(const std::string& pod, const std::string& node) {
+    const auto nominated = [&] { return Pod(pod).TextAt({"status", "nominatedNodeName"}); };
+    return Eventually(
+        absl::StrCat("nominated node \"", node, "\""), [&] { return nominated() == node; },
+        nominated);
+  }
   bool Waits(const std::string& pod, const std::string& code) {
     return Eventually(
         absl::StrCat("verdict ", code), [&] { return VerdictOf(pod) == code; },
@@ -156,15 +162,32 @@ TEST_F(VolumesTest, AProvisionerThatGivesUpAndOneThatDelivers) {
   };
   ASSERT_TRUE(selected("n1"));
   EXPECT_EQ(NodeOf("a"), "") << "not before its claim is bound";
+  ASSERT_TRUE(Nominated("a", "n1")) << "the binding is slow";
   // Nothing can be provisioned for that node, which is cordoned, too.
   MakeHost("n2");
   api().Merge(Path(kNodes, "n1"), R"({"spec":{"unschedulable":true}})");
   api().Merge(Path(kClaims, "data"), absl::StrCat(R"({"metadata":{"annotations":{")",
                                                   model::kSelectedNodeAnnotation, R"(":null}}})"));
   ASSERT_TRUE(selected("n2"));
+  ASSERT_TRUE(Nominated("a", "n2"));
   MakeVolume("made", "zonal", "n2", "data");
   ASSERT_TRUE(Bound({"a"}));
   EXPECT_EQ(NodeOf("a"), "n2");
+  EXPECT_TRUE(Nominated("a", "")) << "cleared by the binding";
+}
+
+// The name of a node that the pod does not get does not stay.
+TEST_F(VolumesTest, ANominatedNodeIsClearedIfTheBindingFails) {
+  MakeHost("n1");
+  Start({});
+  MakeClaim("data", "zonal");
+  MakePodOf("a", "data");
+  ASSERT_TRUE(Nominated("a", "n1"));
+  api().Merge(Path(kNodes, "n1"), R"({"spec":{"unschedulable":true}})");
+  api().Merge(Path(kClaims, "data"), absl::StrCat(R"({"metadata":{"annotations":{")",
+                                                  model::kSelectedNodeAnnotation, R"(":null}}})"));
+  ASSERT_TRUE(Nominated("a", ""));
+  EXPECT_NE(VerdictOf("a"), "");
 }
 
 // A restart between the write and the volume.
