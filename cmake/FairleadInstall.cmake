@@ -9,6 +9,7 @@ include(GNUInstallDirs)
 # Headers that plugins and their programs and tests include. Those that these include come along.
 set(FAIRLEAD_PUBLIC_HEADERS
   cmd/main/command_line.h
+  scheduler/framework/binding_points.h
   scheduler/framework/framework.h
   scheduler/model/testing/builders.h
   scheduler/plugins/args.h

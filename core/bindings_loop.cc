@@ -87,6 +87,7 @@ void DecisionLoop::Impl::PodChanged(const model::Pod& pod) {
     waits.Seen(id, record.uid);
   }
   if (!nominations.empty()) nominations.PodSeen(id);
+  permits.PodSeen(id);
   const bool verdict = on_node && (pod.scheduled.status == "False" ||
                                    !pod.meta.annotations.Get(model::kVerdictAnnotation).empty());
   if (verdict || verdicts.AwaitsBound()) verdicts.PodSeen(id);
@@ -155,6 +156,7 @@ void DecisionLoop::Impl::BindingInDoubt(state::PodId id, const std::string& reas
 void DecisionLoop::Impl::BindingDone(state::PodId id) {
   const state::PodRecord& pod = state.pod(id);
   refusals.Accepted(pod);
+  permits.Bound(id);
   if (const std::optional<int64_t> waited = waits.Bound(id, pod.uid, sending_at)) {
     stats.scheduling_latency_us.Add(*waited);
   }

@@ -78,6 +78,8 @@ absl::StatusOr<std::unique_ptr<DecisionLoop>> DecisionLoop::Make(const Options& 
   engine_options.hook_on = settings.hook.enabled;
   impl.engine = std::make_unique<engine::Engine>(engine_options, &impl.state, &impl.tree,
                                                  std::move(framework));
+  impl.permits.Use(impl.engine->framework());
+  impl.pre_binds.Use(impl.engine->framework());
   impl.engine->SetUnservable(&impl.unservable.kinds());
   impl.engine->SetLateNodes([&impl](const state::NodeInfo& node) { return impl.IsLate(node); });
   impl.KeepDefaultQueue();
@@ -322,7 +324,7 @@ void DecisionLoop::Impl::ApplyUpsert(const model::Upsert& upsert) {
 }
 
 state::Change DecisionLoop::Impl::UpsertPod(const model::Pod& pod) {
-  if (bindings.Holding() || !nominations.empty()) {
+  if (bindings.Holding() || !nominations.empty() || permits.reserved() > 0) {
     const state::PodId known = state.FindPod(pod.meta.ns, pod.meta.name);
     if (known != state::kNoId && state.pod(known).uid != pod.meta.uid) PodGoing(known);
   }

@@ -15,6 +15,7 @@
 #include "core/decision_loop.h"
 #include "core/demand.h"
 #include "core/extender_plugin.h"
+#include "core/framework_stage.h"
 #include "core/managed_nodes.h"
 #include "core/pod_waits.h"
 #include "core/reconcile/bindings.h"
@@ -59,13 +60,17 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
         shares(state, SharingOf(loop_options), BackoffOf(loop_options), loop_options.emit_events),
         claims(state, BackoffOf(loop_options)),
         volumes(state, BackoffOf(loop_options), bind_timeout),
+        permits(state, FrameworkStage::Points::kPermit),
+        pre_binds(state, FrameworkStage::Points::kPreBind),
         bindings(state, BackoffOf(loop_options), loop_options.group_settle, *this),
         refusals(state, loop_options.gang_refusals) {
     // What they answer decides where the pod goes, and so what else has to be reserved.
     if (!loop_options.extenders.empty()) bindings.Register(&extenders);
+    bindings.Register(&permits);
     bindings.Register(&claims);
     bindings.Register(&shares);
     bindings.Register(&volumes);
+    bindings.Register(&pre_binds);
   }
 
   // ---- events
@@ -132,6 +137,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   void PodGoing(state::PodId pod) {
     bindings.PodGoing(pod);
     nominations.PodGoing(pod);
+    permits.PodGoing(pod);
   }
   void PodSucceeded(const model::Pod& pod);
   // Sends due bindings, and evicts gangs that cannot be completed.
@@ -292,6 +298,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   SharePlugin shares;
   ClaimPlugin claims;
   VolumePlugin volumes;
+  FrameworkStage permits, pre_binds;
   BindingPipeline bindings;
   BindingRefusals refusals;
   // Of the current step: where the pipeline sends.

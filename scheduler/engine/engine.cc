@@ -270,6 +270,8 @@ CycleInputs Engine::Impl::Inputs(const model::Resources& total, absl::Time now) 
           .now = now};
 }
 
+const framework::Framework& Engine::framework() const { return *impl_->framework; }
+
 CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
   Impl& impl = *impl_;
   ScopedDecisionId decision(absl::StrCat("cycle ", ++impl.cycles));

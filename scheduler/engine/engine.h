@@ -220,6 +220,8 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
+  [[nodiscard]] const framework::Framework& framework() const;
+
   // `may_evict` false: no pod is evicted in this cycle.
   CycleResult RunCycle(absl::Time now, bool may_evict = true);
 

@@ -27,7 +27,7 @@ constexpr char kKind[] = "KubeSchedulerConfiguration";
 class Reader {
  public:
   Reader(const Registry& registry, const ProfileBases& bases)
-      : names_(registry.Names()), bases_(bases) {}
+      : registry_(registry), names_(registry.Names()), bases_(bases) {}
 
   absl::StatusOr<SchedulerConfiguration> Read(const dom::element& root) {
     SchedulerConfiguration config;
@@ -134,7 +134,25 @@ class Reader {
       auto it = args.find(plugin.name);
       if (it != args.end()) plugin.args_json = it->second;
     }
+    FAIRLEAD_RETURN_IF_ERROR(CheckNamed(sets, args, Field(path, "plugins")));
     config.profiles.push_back(std::move(profile));
+    return absl::OkStatus();
+  }
+
+  // What kube-scheduler does not have runs at a point only if it implements it, which its object
+  // tells. A wrong argument is Framework::Make's to tell.
+  absl::Status CheckNamed(const PluginSets& sets, const std::map<std::string, std::string>& args,
+                          const std::string& path) const {
+    for (size_t i = 0; i < kPoints; ++i) {
+      for (const PluginRef& ref : sets.points[i].enabled) {
+        if (FindKnownPlugin(ref.name) != nullptr) continue;
+        const auto it = args.find(ref.name);
+        const auto plugin = registry_.Make(ref.name, it == args.end() ? "" : it->second);
+        if (!plugin.ok() || Implements(**plugin, static_cast<Point>(i))) continue;
+        return Bad(absl::StrCat(path, ".", kPointNames[i], ".enabled"),
+                   absl::StrCat("plugin \"", ref.name, "\" does not extend ", kPointNames[i]));
+      }
+    }
     return absl::OkStatus();
   }
 
@@ -276,6 +294,7 @@ class Reader {
                                   absl::StrJoin(known, ", ")));
   }
 
+  const Registry& registry_;
   std::vector<std::string> names_;
   const ProfileBases& bases_;
 };

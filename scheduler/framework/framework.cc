@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "scheduler/framework/binding_points.h"
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::framework {
@@ -17,6 +18,32 @@ constexpr char kGpuSharing[] = "GpuSharing";
 constexpr char kNoShares[] = "shares of GPUs need plugin GpuSharing, which the profile leaves out";
 
 }  // namespace
+
+bool Implements(const Plugin& plugin, Point point) {
+  switch (point) {
+    case Point::kPreFilter:
+    case Point::kFilter:
+      return dynamic_cast<const FilterPlugin*>(&plugin) != nullptr;
+    case Point::kPreScore:
+    case Point::kScore:
+      return dynamic_cast<const ScorePlugin*>(&plugin) != nullptr ||
+             dynamic_cast<const NormalizedScorePlugin*>(&plugin) != nullptr;
+    case Point::kReserve:
+      return dynamic_cast<const ReservePlugin*>(&plugin) != nullptr;
+    case Point::kPermit:
+      return dynamic_cast<const PermitPlugin*>(&plugin) != nullptr;
+    case Point::kPreBind:
+      return dynamic_cast<const PreBindPlugin*>(&plugin) != nullptr;
+    case Point::kPostBind:
+      return dynamic_cast<const PostBindPlugin*>(&plugin) != nullptr;
+    case Point::kPreEnqueue:
+    case Point::kQueueSort:
+    case Point::kPostFilter:
+    case Point::kBind:
+      return false;
+  }
+  return false;
+}
 
 absl::Status Registry::Register(absl::string_view name, PluginFactory factory) {
   if (name.empty() || name == "*") {
@@ -85,8 +112,9 @@ absl::Status Framework::Add(const Profile& profile, const Registry& registry) {
     const auto* filter = dynamic_cast<const FilterPlugin*>(plugin->get());
     const auto* score = dynamic_cast<const ScorePlugin*>(plugin->get());
     const auto* normalized = dynamic_cast<const NormalizedScorePlugin*>(plugin->get());
-    if (filter == nullptr && score == nullptr && normalized == nullptr) {
-      return absl::InvalidArgumentError(at("it neither filters nor scores"));
+    const bool binds = AddBindingPoints(entry, **plugin, run.points);
+    if (filter == nullptr && score == nullptr && normalized == nullptr && !binds) {
+      return absl::InvalidArgumentError(at("it implements no extension point"));
     }
     // Refusals name the plugin by its Name(), and users look for that in their configuration.
     if ((*plugin)->Name() != entry.name) {
@@ -110,6 +138,23 @@ absl::Status Framework::Add(const Profile& profile, const Registry& registry) {
   }
   runs_.push_back(std::move(run));
   return absl::OkStatus();
+}
+
+bool Framework::AddBindingPoints(const ProfilePlugin& entry, Plugin& plugin,
+                                 BindingPoints& points) {
+  bool any = false;
+  const auto add = [&]<typename Point>(std::vector<Point*>& to, bool enabled) {
+    auto* const point = dynamic_cast<Point*>(&plugin);
+    if (point == nullptr) return;
+    any = true;
+    if (enabled) to.push_back(point);
+  };
+  add(points.reserve, entry.reserve);
+  add(points.permit, entry.permit);
+  add(points.pre_bind, entry.pre_bind);
+  add(points.post_bind, entry.post_bind);
+  has_binding_points_ = has_binding_points_ || !points.empty();
+  return any;
 }
 
 bool Framework::RunFilter(const FilterPlugin& plugin, const Context& context,

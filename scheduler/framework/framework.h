@@ -27,6 +27,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "scheduler/framework/domain_counters.h"
+#include "scheduler/framework/known_plugins.h"
 #include "scheduler/framework/score_tiers.h"
 #include "scheduler/framework/topology_key.h"
 #include "scheduler/state/change_log.h"
@@ -70,12 +71,14 @@ struct Context {
   Capacity capacity = Capacity::kNow;
 };
 
-// One object may implement several extension points (both interfaces below).
+// One object may implement several extension points (the interfaces below, and those of
+// binding_points.h).
 class Plugin {
  public:
   virtual ~Plugin() = default;
   [[nodiscard]] virtual absl::string_view Name() const = 0;
-  [[nodiscard]] virtual Depends DependsOn() const = 0;
+  // Of its filter and its score; of no interest for a plugin that has neither.
+  [[nodiscard]] virtual Depends DependsOn() const { return Depends::kCluster; }
   // The keys of the labels of a pod that it reads, in PodSpec::labels_for_plugins. Pods that differ
   // in one of them are decided on one by one: a label that every pod has another value of costs
   // every decision.
@@ -220,6 +223,10 @@ struct ProfilePlugin {
   // At which of its extension points it runs; a point that it does not implement is skipped.
   bool filter = true;
   bool score = true;
+  bool reserve = true;
+  bool permit = true;
+  bool pre_bind = true;
+  bool post_bind = true;
 };
 inline constexpr int64_t kMaxWeight = 100'000;
 
@@ -242,6 +249,27 @@ struct Profile {
 // What Fairlead runs if the configuration says nothing (default_profiles.h). scheduler/plugins
 // registers these names.
 Profile DefaultProfile();
+
+// Whether it runs at the point if a profile enables it there. What upstream prepares in PreFilter
+// and PreScore is part of Filter and Score here.
+bool Implements(const Plugin& plugin, Point point);
+
+class ReservePlugin;
+class PermitPlugin;
+class PreBindPlugin;
+class PostBindPlugin;
+
+// What runs for the pods of one profile once they have a node, in order (binding_points.h). The
+// framework owns the plugins.
+struct BindingPoints {
+  std::vector<ReservePlugin*> reserve;
+  std::vector<PermitPlugin*> permit;
+  std::vector<PreBindPlugin*> pre_bind;
+  std::vector<PostBindPlugin*> post_bind;
+  [[nodiscard]] bool empty() const {
+    return reserve.empty() && permit.empty() && pre_bind.empty() && post_bind.empty();
+  }
+};
 
 class Framework {
  public:
@@ -301,6 +329,12 @@ class Framework {
   // O(filters).
   [[nodiscard]] std::string RefusesEverywhere(const state::PodClass& pod_class) const;
 
+  [[nodiscard]] const BindingPoints& PointsOf(const state::PodClass& pod_class) const {
+    return RunOf(pod_class).points;
+  }
+  // True if some profile has plugins at these points.
+  [[nodiscard]] bool HasBindingPoints() const { return has_binding_points_; }
+
   // What all plugins name in PodLabels(), sorted, each once. O(plugins).
   [[nodiscard]] std::vector<std::string> PodLabels() const;
 
@@ -353,6 +387,7 @@ class Framework {
     std::vector<Filterer> filters;
     std::vector<Scorer> scores;
     std::vector<NormalizedScorer> normalized;
+    BindingPoints points;
     bool knows_shares = false;  // plugin GpuSharing filters
     bool idle_first = false;
     bool evicts = true;
@@ -373,7 +408,10 @@ class Framework {
   // refuses such a pod, and says why.
   static bool RefusesShare(const Run& run, const Context& context, Status* why);
 
-  bool attached_ = false;
+  // Files the plugin at the points after Score; false if it implements none of them.
+  bool AddBindingPoints(const ProfilePlugin& entry, Plugin& plugin, BindingPoints& points);
+
+  bool attached_ = false, has_binding_points_ = false;
   std::vector<state::StateSubscriber*> subscribers_;
   std::vector<std::unique_ptr<Plugin>> plugins_;  // owners of what the runs point to
   std::vector<Run> runs_;                         // by profile

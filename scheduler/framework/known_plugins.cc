@@ -38,6 +38,11 @@ constexpr KnownPlugin kKnown[] = {
     {"PodGroupPodsCount", {}, Support::kLacking},
 };
 
+// Of plugins that kube-scheduler does not have. What upstream prepares in PreFilter and PreScore is
+// part of their Filter and Score: a list may name them there.
+constexpr PointSet kOwnPoints = {kPreFilter, kFilter, kPreScore, kScore,
+                                 kReserve,   kPermit, kPreBind,  kPostBind};
+
 }  // namespace
 
 const KnownPlugin* FindKnownPlugin(absl::string_view name) {
@@ -57,8 +62,7 @@ std::vector<std::string> BuiltInPluginNames() {
 
 bool Extends(absl::string_view name, Point point) {
   const KnownPlugin* const known = FindKnownPlugin(name);
-  return known != nullptr ? known->points.Has(point)
-                          : point == Point::kFilter || point == Point::kScore;
+  return known != nullptr ? known->points.Has(point) : kOwnPoints.Has(point);
 }
 
 }  // namespace fairlead::framework

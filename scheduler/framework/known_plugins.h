@@ -61,12 +61,12 @@ struct KnownPlugin {
   Support support;
 };
 
-// Null: none of kube-scheduler's. Plugins of Fairlead's own, and those that a program registers,
-// filter and score at most.
+// Null: none of kube-scheduler's.
 const KnownPlugin* FindKnownPlugin(absl::string_view name);
 // Those that are part of every profile: no registry has them, and a configuration may name them.
 std::vector<std::string> BuiltInPluginNames();
-// Whether a plugin of that name may run there at all.
+// Whether a plugin of that name may run there at all. Of Fairlead's own, and of those that a
+// program registers, only their interfaces tell: true for every point that plugins may have.
 bool Extends(absl::string_view name, Point point);
 
 }  // namespace fairlead::framework

@@ -92,6 +92,19 @@ absl::Status CheckStages(const ByPoint& by_point) {
   return absl::OkStatus();
 }
 
+ProfilePlugin NowhereYet(const PluginRef& ref, const std::string& args_json) {
+  ProfilePlugin entry{ref.name, ref.weight, args_json};
+  entry.filter = entry.score = entry.reserve = entry.permit = entry.pre_bind = entry.post_bind =
+      false;
+  return entry;
+}
+
+constexpr std::pair<Point, bool ProfilePlugin::*> kBindingPoints[] = {
+    {Point::kReserve, &ProfilePlugin::reserve},
+    {Point::kPermit, &ProfilePlugin::permit},
+    {Point::kPreBind, &ProfilePlugin::pre_bind},
+    {Point::kPostBind, &ProfilePlugin::post_bind}};
+
 absl::Status CheckSupport(absl::string_view path, const std::vector<PluginRef>& refs) {
   for (const PluginRef& ref : refs) {
     const KnownPlugin* const known = FindKnownPlugin(ref.name);
@@ -136,26 +149,34 @@ absl::StatusOr<Profile> MergeProfile(ProfileBase base, const PluginSets& sets) {
   };
   for (const PluginRef& ref : At(by_point, Point::kFilter)) {
     const auto found = default_of(ref.name);
-    profile.plugins.push_back({ref.name, ref.weight,
-                               found == defaults.end() ? "" : found->args_json,
-                               /*filter=*/true, /*score=*/false});
+    profile.plugins.push_back(NowhereYet(ref, found == defaults.end() ? "" : found->args_json));
+    profile.plugins.back().filter = true;
   }
   // The order of scores does not matter: they are added up.
+  const auto entry_of = [&](const PluginRef& ref) {
+    const auto it =
+        std::find_if(profile.plugins.begin(), profile.plugins.end(),
+                     [&](const ProfilePlugin& plugin) { return plugin.name == ref.name; });
+    if (it != profile.plugins.end()) return it;
+    const auto found = default_of(ref.name);
+    return profile.plugins.insert(it,
+                                  NowhereYet(ref, found == defaults.end() ? "" : found->args_json));
+  };
   for (const PluginRef& ref : At(by_point, Point::kScore)) {
     // A default that only filters scores if it is enabled by name.
     const auto found = default_of(ref.name);
     const bool named = sets.At(Point::kScore).Enabled(ref.name) != nullptr ||
                        sets.multi_point.Enabled(ref.name) != nullptr;
     if (found != defaults.end() && !found->score && !named) continue;
-    auto it = std::find_if(profile.plugins.begin(), profile.plugins.end(),
-                           [&](const ProfilePlugin& plugin) { return plugin.name == ref.name; });
-    if (it == profile.plugins.end()) {
-      it = profile.plugins.insert(
-          it, {ref.name, ref.weight, found == defaults.end() ? "" : found->args_json,
-               /*filter=*/false, /*score=*/false});
-    }
+    const auto it = entry_of(ref);
     it->weight = ref.weight;
     it->score = true;
+  }
+  for (const auto& [point, runs] : kBindingPoints) {
+    for (const PluginRef& ref : At(by_point, point)) {
+      // The core does what kube-scheduler's own plugins do there.
+      if (FindKnownPlugin(ref.name) == nullptr) (*entry_of(ref)).*runs = true;
+    }
   }
   return profile;
 }

@@ -9,6 +9,8 @@
 //    plugin enabled at its point is not touched by `disabled` there.
 //  - A weight that is absent or 0 is 1 for what is enabled by name. Others keep their default.
 //
+// Plugins run after Score in the order in which they filter; those that do not filter come after
+// them, in the order given. What kube-scheduler's own plugins do at these points, the core does.
 // The core does for every profile what SchedulingGates, PrioritySort and DefaultBinder do; they
 // cannot be left out. Without DefaultPreemption at postFilter, no pod is evicted for pods of the
 // profile.
