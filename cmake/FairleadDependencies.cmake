@@ -13,4 +13,7 @@ pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
 set_property(TARGET PkgConfig::RE2 PROPERTY INTERFACE_COMPILE_OPTIONS)
 find_package(Boost 1.81 REQUIRED)  # headers alone: Heap, and Beast and Asio in server/
 find_package(nlohmann_json REQUIRED)  # sim/world and tests/differential
+pkg_check_modules(GRPC REQUIRED IMPORTED_TARGET grpc++)  # remote-plugins
+find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
+set_property(TARGET PkgConfig::GRPC PROPERTY INTERFACE_COMPILE_OPTIONS)  # as of RE2
 pkg_check_modules(PROMETHEUS REQUIRED IMPORTED_TARGET prometheus-cpp-core)

@@ -12,6 +12,7 @@ void DecisionLoop::Impl::TakeAnswer(const model::ActionResult& result, absl::Tim
   if (bindings.Answered(result.action_id, status, now)) return;
   if (verdicts.Answered(result.action_id, status, now)) return;
   if (nominations.Answered(result.action_id, status, now)) return;
+  if (PluginAnswered(result, now)) return;
   std::optional<InFlight> found = in_flight.Take(result.action_id);
   const auto accepted = accepted_launches.find(result.action_id);
   if (!found.has_value() && accepted != accepted_launches.end()) {

@@ -186,10 +186,39 @@ model::EmitEvent DecisionLoop::Impl::EventAbout(const state::PodRecord& pod, boo
 void DecisionLoop::Impl::ServeBindings(absl::Time now, StepResult& result) {
   bindings.Step(now);
   nominations.Step(now);
+  CallPlugins(now);
   SetNodeAnswers();
   if (claims.TakeFreed()) dirty = true;
   if (shares.TakeChanges()) dirty = true;
   for (model::EmitEvent& event : std::exchange(events, {})) Emit({0, std::move(event)}, result);
+}
+
+void DecisionLoop::Impl::CallPlugins(absl::Time now) {
+  for (framework::CallingPlugin* plugin : engine->framework().calling()) {
+    for (model::RemoteCall& call : plugin->TakeCalls(now)) {
+      const uint64_t number = call.number;
+      const uint64_t id =
+          Send({0, model::CallPlugin{std::make_shared<const model::RemoteCall>(std::move(call))}});
+      plugin_calls[id] = {plugin, number};
+    }
+  }
+}
+
+absl::Time DecisionLoop::Impl::CallsWakeAt() const {
+  absl::Time at = absl::InfiniteFuture();
+  for (const framework::CallingPlugin* plugin : engine->framework().calling()) {
+    at = std::min(at, plugin->wake_at());
+  }
+  return at;
+}
+
+bool DecisionLoop::Impl::PluginAnswered(const model::ActionResult& result, absl::Time now) {
+  const auto found = plugin_calls.find(result.action_id);
+  if (found == plugin_calls.end()) return false;
+  const PluginCall call = found->second;
+  plugin_calls.erase(found);
+  call.plugin->Answered(call.number, result.status, result.refusal, now);
+  return true;
 }
 
 void DecisionLoop::Impl::SetNodeAnswers() {

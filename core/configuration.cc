@@ -14,6 +14,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "core/config_fields.h"
+#include "core/config_remote_plugins.h"
 #include "core/config_usage.h"
 #include "scheduler/framework/config.h"
 
@@ -306,6 +307,7 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
           return ReadObject(value, path, {{"bootDelay", Span(&configuration.kwok_boot_delay)}});
         }},
        {"gpuSharing", By(ReadGpuSharing, options)},
+       {"remotePlugins", By(ReadRemotePlugins, options)},
        {"evictions", By(ReadEvictions, options.evictions)},
        {"gangBindingGrace", Span(&options.gang_refusals.grace)},
        {"podGroupSettle", Span(&options.group_settle.wait)},

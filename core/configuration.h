@@ -31,6 +31,8 @@
 //   gpuSharing: {enabled: true, namespace: kai-resource-reservation, image: fairlead,
 //                command: [fairlead-gpu-index], serviceAccountName: fairlead-gpu-index,
 //                runtimeClassName: nvidia, indexTimeout: 40s, idleGracePeriod: 10s}
+//   remotePlugins: [{name: Licences, address: "licences.example:7070", caFile: ca.pem, timeout: 5s,
+//                    permitTimeout: 60s, ignorable: false, podLabels: [example.com/licence]}]
 //   evictions: {maxInFlight: 256, perSecond: 0, burst: 0}   # -1 and 0: any number
 //   gangReservations: {enabled: false, reserveAfter: 5m, minGPUs: 8, maxReservations: 8}
 //   gangBindingGrace: 60s

@@ -97,18 +97,18 @@ const DecisionLoop::Stats& DecisionLoop::stats() const { return impl_->stats; }
 
 QueueSizes DecisionLoop::queue_sizes() const {
   const Impl& impl = *impl_;
-  return {.in_flight = impl.in_flight.size() + impl.bindings.in_flight() +
-                       impl.verdicts.in_flight() + impl.nominations.in_flight(),
-          .provider_calls = impl.in_flight.open_calls(),
-          .retries = impl.bindings.retries() + impl.evictions.retries() +
-                     impl.annotations.retries() + impl.verdicts.retries() +
-                     impl.nominations.retries(),
-          .verdicts_waiting = impl.verdicts.queued(),
-          .evictions_waiting = impl.evictions.queued(),
-          .bindings_held = impl.bindings.held(),
-          .events_waiting = impl.events.size() + impl.untold_notes.size(),
-          .shares_waiting = impl.shares.shares().queued(),
-          .conditions_known = impl.verdicts.conditions_known()};
+  return {
+      .in_flight = impl.in_flight.size() + impl.bindings.in_flight() + impl.verdicts.in_flight() +
+                   impl.nominations.in_flight() + impl.plugin_calls.size(),
+      .provider_calls = impl.in_flight.open_calls(),
+      .retries = impl.bindings.retries() + impl.evictions.retries() + impl.annotations.retries() +
+                 impl.verdicts.retries() + impl.nominations.retries(),
+      .verdicts_waiting = impl.verdicts.queued(),
+      .evictions_waiting = impl.evictions.queued(),
+      .bindings_held = impl.bindings.held(),
+      .events_waiting = impl.events.size() + impl.untold_notes.size(),
+      .shares_waiting = impl.shares.shares().queued(),
+      .conditions_known = impl.verdicts.conditions_known()};
 }
 
 std::string DecisionLoop::CheckConsistency() const { return impl_->engine->CheckConsistency(); }
@@ -464,9 +464,10 @@ StepResult DecisionLoop::Impl::Step(absl::Time now) {
   std::vector<model::Action> writes;
   annotations.Step(now, writes);
   for (model::Action& write : writes) Emit(std::move(write), result);
-  result.wake_at = std::min({wake_at, annotations.wake_at(), bindings.wake_at(),
-                             nominations.wake_at(), refusals.wake_at(), verdicts.wake_at(),
-                             stale() ? absl::InfiniteFuture() : evictions.wake_at()});
+  result.wake_at =
+      std::min({wake_at, annotations.wake_at(), bindings.wake_at(), nominations.wake_at(),
+                CallsWakeAt(), refusals.wake_at(), verdicts.wake_at(),
+                stale() ? absl::InfiniteFuture() : evictions.wake_at()});
   if (dirty || !events.empty()) result.wake_at = now;  // a binding failed right away
   sending = nullptr;
   return result;

@@ -30,6 +30,7 @@
 #include "core/usage_store.h"
 #include "core/volume_plugin.h"
 #include "queues/tree.h"
+#include "scheduler/framework/calling_plugin.h"
 
 namespace fairlead::core {
 
@@ -126,6 +127,11 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   void BindingInDoubt(state::PodId pod, const std::string& reason, int64_t attempts) override;
   void BindingIsSlow(state::PodId pod) override { nominations.Nominate(pod, sending_at); }
   void BindingDone(state::PodId pod) override;
+  // Sends what plugins ask other programs.
+  void CallPlugins(absl::Time now);
+  [[nodiscard]] absl::Time CallsWakeAt() const;
+  // False: the id belongs to no such call.
+  bool PluginAnswered(const model::ActionResult& result, absl::Time now);
   [[nodiscard]] bool PodsAreFresh() const override {
     return !stale_kinds.contains(model::Kind::kPod);
   }
@@ -309,6 +315,11 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   absl::flat_hash_map<std::string, model::StringMap> start_annotations;
   std::pair<std::string, model::StringMap> last_start_annotations;
   std::vector<model::EmitEvent> events;  // to be sent with the next step
+  struct PluginCall {
+    framework::CallingPlugin* plugin;
+    uint64_t number;
+  };
+  absl::flat_hash_map<uint64_t, PluginCall> plugin_calls;  // unanswered, by action id
   PodWaits waits;
   std::set<model::Kind> missing_device_kinds, missing_volume_kinds;
   // Launches that a provider has accepted, by action: it may still report a failure.

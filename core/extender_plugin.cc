@@ -155,11 +155,11 @@ void ExtenderPlugin::SendNext(absl::Time now, std::vector<model::Action>& action
     std::vector<int32_t> extenders;
     std::string paused;
     for (const int32_t index : AskedAbout(state_.class_of(pod))) {
-      const Health& health = health_[static_cast<size_t>(index)];
-      if (health.paused_until <= now) {
+      const CallHealth& health = health_[static_cast<size_t>(index)];
+      if (!health.Pauses(now)) {
         extenders.push_back(index);
       } else if (!extenders_[static_cast<size_t>(index)].ignorable) {
-        paused = health.last;
+        paused = health.last_failure();
       }
     }
     if (!paused.empty()) {
@@ -196,13 +196,11 @@ BindingPlugin::Progress ExtenderPlugin::Advance(absl::Time now) {
 void ExtenderPlugin::TakeHealth(const std::vector<int32_t>& asked,
                                 const model::ActionResult& result, absl::Time now) {
   for (const int32_t index : asked) {
-    Health& health = health_[static_cast<size_t>(index)];
+    CallHealth& health = health_[static_cast<size_t>(index)];
     if (result.status.ok()) {
-      health = {};
+      health.Succeeded();
     } else if (index == result.extender) {
-      health.last = std::string(result.status.message());
-      if (++health.failures < kFailuresThatPause) continue;
-      health.paused_until = now + kPause.Pause(health.failures - kFailuresThatPause + 1);
+      health.Failed(std::string(result.status.message()), now);
     }
   }
 }

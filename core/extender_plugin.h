@@ -12,9 +12,9 @@
 // none after a back-off, which grows from one to the next, and the extenders are asked anew
 // (upstream: podInitialBackoffSeconds, podMaxBackoffSeconds).
 //
-// An extender that fails fails the binding of the pod, unless it is ignorable. One that has failed
-// kFailuresThatPause times in a row is paused: pods that need it fail at once, those that do not
-// are placed without it; after the pause the next pod tries it.
+// An extender that fails fails the binding of the pod, unless it is ignorable. While one is paused
+// (base/call_health.h), pods that need it fail at once, and those that do not are placed without
+// it.
 //
 // Thread-safety: the owner's thread. Determinism: asks go out in the order of Reserve. Complexity:
 // what the engine takes to find the nodes that fit, per ask.
@@ -28,6 +28,7 @@
 #include <string>
 #include <vector>
 
+#include "base/call_health.h"
 #include "base/write_attempts.h"
 #include "core/reconcile/binding_plugin.h"
 #include "core/reconcile/due_times.h"
@@ -43,8 +44,6 @@ class ExtenderPlugin final : public BindingPlugin {
   static constexpr size_t kMaxAsks = 32;
   static constexpr absl::Duration kFresh = absl::Seconds(5);
   static constexpr Backoff kAskAgain{absl::Seconds(1), absl::Seconds(10)};
-  static constexpr int64_t kFailuresThatPause = 3;
-  static constexpr Backoff kPause{absl::Seconds(1), absl::Seconds(30)};
 
   // The nodes to which the pod could be bound, by name (engine::Engine::NodesThatFit).
   using NodesThatFit = std::function<std::vector<std::string>(state::PodId)>;
@@ -82,11 +81,6 @@ class ExtenderPlugin final : public BindingPlugin {
     int64_t refusals = 0;                     // in a row that admitted no node
     absl::Time due = absl::InfiniteFuture();  // kAnswered: dropped then; kIdle: forgotten then
   };
-  struct Health {
-    int64_t failures = 0;  // in a row
-    absl::Time paused_until = absl::InfinitePast();
-    std::string last;  // failure
-  };
 
   [[nodiscard]] bool IsInterested(const model::ExtenderConfig& extender,
                                   const state::PodClass& pod_class) const;
@@ -106,7 +100,7 @@ class ExtenderPlugin final : public BindingPlugin {
   const state::ClusterState& state_;
   const std::vector<model::ExtenderConfig> extenders_;
   const NodesThatFit nodes_that_fit_;
-  std::vector<Health> health_;       // by extender
+  std::vector<CallHealth> health_;   // by extender
   std::map<std::string, Row> rows_;  // by key of the pod
   std::deque<std::string> queue_;    // keys; some are no longer kQueued
   struct Ask {

@@ -141,13 +141,15 @@ BindingPlugin::Progress FrameworkStage::Advance(absl::Time now) {
 void FrameworkStage::Bound(state::PodId id) {
   if (framework_ == nullptr || points_ != Points::kPermit) return;
   const state::PodRecord& pod = state_.pod(id);
-  const std::string key = model::Key(pod.ns, pod.name);
-  reserved_.erase(key);
+  const framework::PodOnNode bound{pod.ns, pod.name, pod.uid, state_.node(pod.node).name()};
   const state::PodClass& pod_class = state_.pod_class(pod.pod_class);
   for (framework::PostBindPlugin* plugin : PointsOf(pod).post_bind) {
-    if (!plugin->BindingApplies(pod_class)) continue;
-    plugin->PostBind({pod.ns, pod.name, pod.uid, state_.node(pod.node).name()});
+    if (plugin->BindingApplies(pod_class)) plugin->PostBind(bound);
   }
+  const auto found = reserved_.find(model::Key(pod.ns, pod.name));
+  if (found == reserved_.end()) return;
+  for (framework::ReservePlugin* plugin : found->second.plugins) plugin->Bound(found->second.pod);
+  reserved_.erase(found);
 }
 
 void FrameworkStage::PodSeen(state::PodId id) {

@@ -12,6 +12,7 @@
 #include "scheduler/engine/engine.h"
 #include "scheduler/framework/framework.h"
 #include "scheduler/model/extender_config.h"
+#include "scheduler/model/remote_plugin.h"
 #include "scheduler/plugins/registry.h"
 #include "scheduler/state/cluster_state.h"
 
@@ -38,6 +39,8 @@ struct Options {
   std::vector<framework::Profile> profiles = {framework::DefaultProfile()};
   // Asked before a pod is bound (core/extender_plugin.h).
   std::vector<model::ExtenderConfig> extenders;
+  // Plugins in other programs; `plugins` has them by name.
+  std::vector<model::RemotePluginConfig> remote_plugins;
   // Has all that the profiles name; not null.
   framework::RegistryPtr plugins = plugins::BuiltIn();
   bool emit_events = true;

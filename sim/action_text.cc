@@ -43,6 +43,11 @@ struct Writer {
   std::string operator()(const model::NominateNode& a) const {
     return absl::StrCat("nominate ", a.ns, "/", a.name, " ", a.uid, " ", a.node);
   }
+  std::string operator()(const model::CallPlugin& a) const {
+    return absl::StrCat("call ", a.call->plugin, " ", static_cast<int>(a.call->point), " ",
+                        a.call->number, " ", a.call->ns, "/", a.call->name, " ", a.call->uid, " ",
+                        a.call->node, " ", Text(a.call->labels));
+  }
   std::string operator()(const model::SetPodGroupSchedulability& a) const {
     return absl::StrCat("group-verdict ", a.ns, "/", a.name, " ", a.uid, " ", a.reason, " ",
                         a.message, " ", a.schedulability_json);

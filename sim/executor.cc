@@ -40,6 +40,8 @@ std::string ObjectOf(const model::Action& action) {
         } else if constexpr (std::is_same_v<T, model::ReserveClaim> ||
                              std::is_same_v<T, model::DeallocateClaim>) {
           return absl::StrCat("claim ", model::Key(what.ns, what.name));
+        } else if constexpr (std::is_same_v<T, model::CallPlugin>) {
+          return absl::StrCat("plugin ", what.call->plugin);
         } else if constexpr (std::is_same_v<T, model::BindVolume>) {
           return absl::StrCat("volume ", what.volume);
         } else if constexpr (std::is_same_v<T, model::SelectVolumeNode>) {
@@ -147,6 +149,8 @@ absl::Status Executor::Commit(const model::Action& action) {
           return cloud_->Launch(what);
         } else if constexpr (std::is_same_v<T, model::TerminateNode>) {
           return cloud_->Terminate(what);
+        } else if constexpr (std::is_same_v<T, model::CallPlugin>) {
+          return absl::OkStatus();  // it has none: every pod passes
         } else if constexpr (std::is_same_v<T, model::AskExtenders>) {
           return absl::UnimplementedError("the simulated cluster has no scheduler extenders");
         } else {

@@ -27,7 +27,8 @@ const char* ActionName(const model::Action& action) {
                                            "bind_volume",
                                            "select_volume_node",
                                            "ask_extenders",
-                                           "nominate_node"};
+                                           "nominate_node",
+                                           "call_plugin"};
   static_assert(std::size(kNames) == std::variant_size_v<decltype(model::Action::what)>);
   return kNames[action.what.index()];
 }
@@ -41,6 +42,9 @@ std::string Describe(const model::Action& action) {
           return absl::StrCat("evict ", what.ns, "/", what.name);
         } else if constexpr (std::is_same_v<T, model::SetPodUnschedulable>) {
           return absl::StrCat("verdict of pod ", what.ns, "/", what.name);
+        } else if constexpr (std::is_same_v<T, model::CallPlugin>) {
+          return absl::StrCat("call ", what.call->plugin, " about ", what.call->ns, "/",
+                              what.call->name);
         } else if constexpr (std::is_same_v<T, model::NominateNode>) {
           return absl::StrCat("nominate ", what.node, " for ", what.ns, "/", what.name);
         } else if constexpr (std::is_same_v<T, model::SetPodGroupSchedulability>) {

@@ -120,6 +120,7 @@ absl::Status Application::Begin() {
   NameUsageStore(options_.core);
   FAIRLEAD_ASSIGN_OR_RETURN(loop_, core::DecisionLoop::Make(options_.core, catalog_));
   FAIRLEAD_ASSIGN_OR_RETURN(extenders_, ConnectExtenders(options_.core.extenders));
+  FAIRLEAD_ASSIGN_OR_RETURN(remote_plugins_, ConnectPlugins(options_.core.remote_plugins));
   StartElection();
   FAIRLEAD_RETURN_IF_ERROR(StartWork());
   if (elector_ != nullptr) elector_->Start();
@@ -311,6 +312,7 @@ bool Application::EndTurn(absl::Duration max_wait) {
     usage_.reset();
     usage_fetcher_.reset();
     extenders_.reset();
+    remote_plugins_.reset();
     logger_->Info("stopped");
     ending_ = Ending::kOver;
   }

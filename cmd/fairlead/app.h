@@ -64,6 +64,7 @@
 #include "kube/watch/event_queue.h"
 #include "kube/watch/source.h"
 #include "kube/write/executor.h"
+#include "remote-plugins/client.h"
 #include "usage-prometheus/fetcher.h"
 
 namespace fairlead::cmd {
@@ -111,6 +112,10 @@ class Application {
     std::function<absl::StatusOr<std::unique_ptr<kube::HttpTransport>>(
         const model::ExtenderConfig&)>
         connect_extender = nullptr;
+    // Without it no plugin in another program may be configured.
+    std::function<absl::StatusOr<std::unique_ptr<remote_plugins::Caller>>(
+        const std::vector<model::RemotePluginConfig>&)>
+        connect_plugins = nullptr;
   };
   // `wrap` may decorate the provider (fault injection); null: nothing.
   using WrapProvider = std::function<std::unique_ptr<hook::Provider>(
@@ -164,6 +169,7 @@ class Application {
     core::Options options;
     std::shared_ptr<const hook::Catalog> catalog;  // null: as before
     std::unique_ptr<extenders::Client> extenders;
+    std::unique_ptr<remote_plugins::Caller> remote_plugins;
   };
   enum class Ending : uint8_t { kNot, kDraining, kReleasing, kOver };
 
@@ -173,6 +179,9 @@ class Application {
   // Null: there are none. InvalidArgument if a connection to one cannot be made.
   [[nodiscard]] absl::StatusOr<std::unique_ptr<extenders::Client>> ConnectExtenders(
       const std::vector<model::ExtenderConfig>& configs) const;
+  // The same for plugins in other programs.
+  [[nodiscard]] absl::StatusOr<std::unique_ptr<remote_plugins::Caller>> ConnectPlugins(
+      const std::vector<model::RemotePluginConfig>& configs) const;
   absl::Status StartUsage();
   void StartUsageReader();
   absl::Status StartUsageFetcher();
@@ -195,6 +204,7 @@ class Application {
   void Provide(const model::Action& action);
   void AskExtenders(const model::Action& action);
   void BindByExtender(const model::Action& action);
+  void CallPlugin(const model::Action& action);
   // Takes an answer of now, given on any thread, on the owner's thread, unless a new configuration
   // is in effect by then. `bound`: to a binding.
   std::function<void(model::ActionResult)> TakeLater(bool bound);
@@ -237,8 +247,9 @@ class Application {
                                    // read
   std::unique_ptr<kube::ClusterSource> source_;
   std::unique_ptr<kube::Executor> executor_;
-  std::unique_ptr<extenders::Client> extenders_;  // null: there are none
-  size_t open_binds_ = 0;                         // that an extender was told to make
+  std::unique_ptr<extenders::Client> extenders_;            // null: there are none
+  std::unique_ptr<remote_plugins::Caller> remote_plugins_;  // null: there are none
+  size_t open_binds_ = 0;                                   // that an extender was told to make
   // At most one of them is set, if history counts: recorded, or reported.
   std::unique_ptr<UsageReader> usage_;
   std::unique_ptr<prometheus::UsageFetcher> usage_fetcher_;

@@ -88,7 +88,8 @@ class AppTest : public ::testing::Test {
 
   void Begin() {
     app_ = std::make_unique<Application>(
-        Application::Ports{&transport_, &transport_, &clock_, usage_database_, connect_extender_},
+        Application::Ports{&transport_, &transport_, &clock_, usage_database_, connect_extender_,
+                           connect_plugins_},
         options_, &hook::Catalog::BuiltIn(), &logger_);
     ASSERT_TRUE(app_->Begin().ok());
   }
@@ -127,6 +128,7 @@ class AppTest : public ::testing::Test {
   FakeTransport transport_{clock_};
   kube::HttpTransport* usage_database_ = nullptr;
   decltype(Application::Ports::connect_extender) connect_extender_ = nullptr;
+  decltype(Application::Ports::connect_plugins) connect_plugins_ = nullptr;
   std::string log_;
   Logger logger_{&clock_, LogLevel::kDebug,
                  [this](absl::string_view line) { absl::StrAppend(&log_, line); }};

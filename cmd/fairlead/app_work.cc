@@ -60,8 +60,9 @@ absl::Status Application::Reconfigure(const core::Options& options,
   if (usage.has_value() && usage->reported && !options_.usage_queries.has_value()) {
     return absl::InvalidArgumentError("usage.clientType: cannot be changed while running");
   }
-  Next next{nullptr, options, std::move(catalog), nullptr};
+  Next next{nullptr, options, std::move(catalog), nullptr, nullptr};
   FAIRLEAD_ASSIGN_OR_RETURN(next.extenders, ConnectExtenders(options.extenders));
+  FAIRLEAD_ASSIGN_OR_RETURN(next.remote_plugins, ConnectPlugins(options.remote_plugins));
   NameUsageStore(next.options);
   const hook::Catalog* const used = next.catalog == nullptr ? catalog_ : next.catalog.get();
   FAIRLEAD_ASSIGN_OR_RETURN(next.loop, core::DecisionLoop::Make(next.options, used));
@@ -98,6 +99,7 @@ void Application::FinishReconfigure(absl::Time now) {
   usage_.reset();
   usage_fetcher_.reset();
   extenders_ = std::move(next_->extenders);
+  remote_plugins_ = std::move(next_->remote_plugins);
   next_->loop->Continue(*loop_);
   loop_ = std::move(next_->loop);
   options_.core = std::move(next_->options);
@@ -185,6 +187,7 @@ void Application::TakeUsage(absl::StatusOr<prometheus::Usage> usage) {
 void Application::Provide(const model::Action& action) {
   if (std::holds_alternative<model::AskExtenders>(action.what)) return AskExtenders(action);
   if (std::holds_alternative<model::BindPod>(action.what)) return BindByExtender(action);
+  if (std::holds_alternative<model::CallPlugin>(action.what)) return CallPlugin(action);
   const uint64_t id = action.id;
   const auto answer = [this, id, epoch = epoch_](const hook::ProviderAnswer& said) {
     if (epoch == epoch_) queue_.Push(model::ActionResult{id, said.status, "", said.machine_id});

@@ -25,6 +25,7 @@
 #include "cmd/fairlead/usage_database.h"
 #include "cmd/fairlead/version.h"
 #include "extenders/connection.h"
+#include "remote-plugins/client.h"
 #include "server/http_server.h"
 
 namespace fairlead::cmd {
@@ -32,6 +33,11 @@ namespace {
 
 // How long /metrics waits for the owner's thread.
 constexpr absl::Duration kCollectWait = absl::Milliseconds(500);
+
+absl::StatusOr<std::unique_ptr<remote_plugins::Caller>> ConnectPlugins(
+    const std::vector<model::RemotePluginConfig>& plugins) {
+  return remote_plugins::Client::Make(plugins);
+}
 
 // Unique per process, as the lease requires.
 std::string MakeIdentity() {
@@ -202,7 +208,8 @@ absl::Status RunScheduler(const RunFlags& flags) {
                            usage_database == nullptr ? nullptr : &usage_database->transport(),
                            [clock = &connection->clock()](const model::ExtenderConfig& extender) {
                              return extenders::NewTransport(extender, *clock);
-                           }},
+                           },
+                           ConnectPlugins},
                           options, &settings.catalog, &logger);
   Reloader reloader(std::move(watch), &application, &logger, [&flags](core::Options& changed) {
     if (!flags.scheduler_names.empty()) changed.state.scheduler_names = flags.scheduler_names;

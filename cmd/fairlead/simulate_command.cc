@@ -23,7 +23,7 @@ absl::Status RunSimulateCommand(const SimulateFlags& flags, std::ostream& out) {
   // The simulated cloud is the provider.
   options.core = flags.configuration.empty() ? core::KwokOptions() : settings.configuration.options;
   options.core.extenders.clear();  // there are none in a simulated cluster
-  options.core.plugins = flags.plugins;
+  if (flags.configuration.empty()) options.core.plugins = flags.plugins;
   options.sleep = [](absl::Duration duration) { absl::SleepFor(duration); };
   return sim::RunSimulate(options, out);
 }

@@ -412,6 +412,7 @@ struct Maker {
         Shape::kUpdate, [a](absl::Time) { return EncodeSelectVolumeNode(a); });
   }
   Result operator()(const model::AskExtenders&) const { return nullptr; }
+  Result operator()(const model::CallPlugin&) const { return nullptr; }
   Result operator()(const model::EmitEvent&) const { return nullptr; }
   Result operator()(const model::LaunchNode&) const { return nullptr; }
   Result operator()(const model::TerminateNode&) const { return nullptr; }

@@ -13,6 +13,7 @@ struct Laner {
   WriteLane operator()(const model::BindPod&) const { return WriteLane::kBind; }
   WriteLane operator()(const model::EvictPod&) const { return WriteLane::kEvict; }
   WriteLane operator()(const model::SetPodUnschedulable&) const { return WriteLane::kStatus; }
+  WriteLane operator()(const model::CallPlugin&) const { return WriteLane::kBind; }
   WriteLane operator()(const model::NominateNode&) const { return WriteLane::kStatus; }
   WriteLane operator()(const model::SetPodGroupSchedulability&) const { return WriteLane::kStatus; }
   WriteLane operator()(const model::SetPodGroupAnnotations&) const { return WriteLane::kStatus; }
@@ -54,6 +55,7 @@ struct ObjectNamer {
   std::string operator()(const model::EvictPod& a) const { return Pod(a); }
   std::string operator()(const model::SetPodUnschedulable& a) const { return Pod(a); }
   std::string operator()(const model::NominateNode& a) const { return Pod(a); }
+  std::string operator()(const model::CallPlugin& a) const { return Pod(*a.call); }
   std::string operator()(const model::SetPodGroupSchedulability& a) const { return Group(a); }
   std::string operator()(const model::SetPodGroupAnnotations& a) const { return Group(a); }
   std::string operator()(const model::CreateNodeRequest& a) const {

@@ -55,6 +55,8 @@ class ReservePlugin : public virtual BindingPointPlugin {
   // The pod is not bound there after all. In the reverse order of Reserve, also of the plugin whose
   // Reserve failed, once.
   virtual void Unreserve(const PodOnNode& pod) = 0;
+  // The pod is bound there: the other end of what Reserve began. After PostBind.
+  virtual void Bound(const PodOnNode&) {}
 };
 
 // What a plugin says of a pod that may have to wait.

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "scheduler/framework/binding_points.h"
+#include "scheduler/framework/calling_plugin.h"
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::framework {
@@ -134,6 +135,7 @@ absl::Status Framework::Add(const Profile& profile, const Registry& registry) {
     if (normalized != nullptr && scores) {
       run.normalized.push_back({normalized, entry.weight, depends, domains});
     }
+    if (auto* calling = dynamic_cast<CallingPlugin*>(plugin->get())) calling_.push_back(calling);
     plugins_.push_back(*std::move(plugin));
   }
   runs_.push_back(std::move(run));
@@ -149,7 +151,9 @@ bool Framework::AddBindingPoints(const ProfilePlugin& entry, Plugin& plugin,
     any = true;
     if (enabled) to.push_back(point);
   };
-  add(points.reserve, entry.reserve);
+  // What was asked elsewhere is told how the binding ends, wherever it is enabled.
+  const bool asks = dynamic_cast<CallingPlugin*>(&plugin) != nullptr;
+  add(points.reserve, entry.reserve || (asks && (entry.permit || entry.pre_bind)));
   add(points.permit, entry.permit);
   add(points.pre_bind, entry.pre_bind);
   add(points.post_bind, entry.post_bind);

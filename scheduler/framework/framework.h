@@ -258,6 +258,7 @@ class ReservePlugin;
 class PermitPlugin;
 class PreBindPlugin;
 class PostBindPlugin;
+class CallingPlugin;
 
 // What runs for the pods of one profile once they have a node, in order (binding_points.h). The
 // framework owns the plugins.
@@ -332,6 +333,8 @@ class Framework {
   [[nodiscard]] const BindingPoints& PointsOf(const state::PodClass& pod_class) const {
     return RunOf(pod_class).points;
   }
+  // The plugins that ask other programs, of all profiles. Not const: they are brought answers.
+  [[nodiscard]] const std::vector<CallingPlugin*>& calling() const { return calling_; }
   // True if some profile has plugins at these points.
   [[nodiscard]] bool HasBindingPoints() const { return has_binding_points_; }
 
@@ -414,7 +417,8 @@ class Framework {
   bool attached_ = false, has_binding_points_ = false;
   std::vector<state::StateSubscriber*> subscribers_;
   std::vector<std::unique_ptr<Plugin>> plugins_;  // owners of what the runs point to
-  std::vector<Run> runs_;                         // by profile
+  std::vector<CallingPlugin*> calling_;
+  std::vector<Run> runs_;  // by profile
 };
 
 }  // namespace fairlead::framework

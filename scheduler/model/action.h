@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "scheduler/model/kind.h"
 #include "scheduler/model/node.h"
 #include "scheduler/model/object_meta.h"
+#include "scheduler/model/remote_plugin.h"
 #include "scheduler/model/workload_objects.h"
 
 namespace fairlead::model {
@@ -38,6 +40,11 @@ struct AskExtenders {
   std::string ns, name, uid;
   std::vector<int32_t> extenders;  // positions in the configuration, ascending
   std::vector<std::string> nodes;  // by name
+};
+
+// Calls a plugin in another program.
+struct CallPlugin {
+  std::shared_ptr<const RemoteCall> call;
 };
 
 // POST pods: the placeholder pod that holds one whole GPU of a node for the pods that share it. Its
@@ -218,7 +225,8 @@ struct Action {
                SetPodGroupAnnotations, CreateNodeRequest, UpdateNodeRequestStatus,
                DeleteNodeRequest, SetNodeTaint, LaunchNode, TerminateNode, EmitEvent,
                CreateGpuReservation, DeletePod, ApplyConfigMap, StoreUsage, ReserveClaim,
-               DeallocateClaim, BindVolume, SelectVolumeNode, AskExtenders, NominateNode>
+               DeallocateClaim, BindVolume, SelectVolumeNode, AskExtenders, NominateNode,
+               CallPlugin>
       what;
 };
 // Tens of thousands are made in one step.

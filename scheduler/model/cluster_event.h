@@ -88,6 +88,8 @@ struct ActionResult {
   // After a failed AskExtenders: the extender that failed; -1: none, the pod or the nodes could not
   // be read.
   int32_t extender = -1;
+  // After a successful CallPlugin: why the program says no; empty: it says yes.
+  std::string refusal = {};
 };
 
 // The watch of the kind has shown everything up to this resourceVersion. Sent after a list and with

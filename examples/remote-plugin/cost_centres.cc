@@ -1,0 +1,141 @@
+// A plugin of Fairlead in C++: pods of a cost centre are bound while that is open.
+//
+// usage: cost_centres ADDRESS FILE
+//
+// FILE has a line for each cost centre: "cad open" or "sim closed". It is read again for every
+// question, and while pods wait. The same plugin in Python is cost_centres.py.
+// docs/remote-plugins.md says how to run it.
+#include <grpcpp/alarm.h>
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "fairlead/plugin/v1/plugin.grpc.pb.h"
+
+namespace {
+
+namespace api = fairlead::plugin::v1;
+
+constexpr char kLabel[] = "example.com/cost-centre";
+constexpr std::chrono::milliseconds kLookAgain{100};
+
+// Nothing: there is no such cost centre.
+std::optional<bool> IsOpen(const std::string& path, const std::string& centre) {
+  std::ifstream lines(path);
+  std::string name;
+  std::string state;
+  while (lines >> name >> state) {
+    if (name == centre) return state == "open";
+  }
+  return std::nullopt;
+}
+
+// A question that waits for its cost centre: no thread waits with it.
+class OpenPermit final : public grpc::ServerUnaryReactor {
+ public:
+  OpenPermit(std::string path, const api::PermitRequest& request, api::PermitResponse* response)
+      : path_(std::move(path)), response_(response) {
+    const auto& labels = request.pod().labels();
+    if (const auto found = labels.find(kLabel); found != labels.end()) centre_ = found->second;
+    Look();
+  }
+  void OnCancel() override {
+    const std::lock_guard lock(mutex_);
+    cancelled_ = true;
+    alarm_.Cancel();
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  void Look() {
+    const std::optional<bool> open = IsOpen(path_, centre_);
+    if (!open.has_value()) response_->set_refusal("cost centre \"" + centre_ + "\" is not known");
+    if (!open.has_value() || *open) return Finish(grpc::Status::OK);
+    {
+      const std::lock_guard lock(mutex_);
+      if (!cancelled_) {
+        alarm_.Set(std::chrono::system_clock::now() + kLookAgain, [this](bool rang) {
+          if (rang) {
+            Look();
+          } else {
+            Finish(grpc::Status::CANCELLED);
+          }
+        });
+        return;
+      }
+    }
+    Finish(grpc::Status::CANCELLED);
+  }
+
+  const std::string path_;
+  std::string centre_;
+  api::PermitResponse* const response_;
+  grpc::Alarm alarm_;
+  std::mutex mutex_;  // guards
+  bool cancelled_ = false;
+};
+
+class CostCentres final
+    : public api::Plugin::WithCallbackMethod_Permit<api::Plugin::WithCallbackMethod_PostBind<
+          api::Plugin::WithCallbackMethod_Unreserve<api::Plugin::Service>>> {
+ public:
+  explicit CostCentres(std::string path) : path_(std::move(path)) {}
+
+  grpc::ServerUnaryReactor* Permit(grpc::CallbackServerContext*, const api::PermitRequest* request,
+                                   api::PermitResponse* response) override {
+    return new OpenPermit(path_, *request, response);
+  }
+  grpc::ServerUnaryReactor* PostBind(grpc::CallbackServerContext* context,
+                                     const api::PostBindRequest* request,
+                                     api::PostBindResponse*) override {
+    return Say("bound ", request->pod(), context);
+  }
+  grpc::ServerUnaryReactor* Unreserve(grpc::CallbackServerContext* context,
+                                      const api::UnreserveRequest* request,
+                                      api::UnreserveResponse*) override {
+    return Say("not bound ", request->pod(), context);
+  }
+
+ private:
+  grpc::ServerUnaryReactor* Say(const std::string& what, const api::PodOnNode& pod,
+                                grpc::CallbackServerContext* context) {
+    {
+      const std::lock_guard lock(mutex_);
+      std::cout << what << pod.namespace_() << "/" << pod.name() << " on " << pod.node()
+                << std::endl;
+    }
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+
+  const std::string path_;
+  std::mutex mutex_;  // of standard output
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::cerr << "usage: cost_centres ADDRESS FILE\n";
+    return 2;
+  }
+  CostCentres plugin(argv[2]);
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(argv[1], grpc::InsecureServerCredentials());
+  builder.RegisterService(&plugin);
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr) {
+    std::cerr << "cannot listen at " << argv[1] << "\n";
+    return 1;
+  }
+  std::cout << "serves at " << argv[1] << std::endl;
+  server->Wait();
+}
