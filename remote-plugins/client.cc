@@ -9,6 +9,7 @@
 #include <mutex>
 #include <set>
 #include <sstream>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -73,62 +74,98 @@ std::string RefusalIn(const Response& response) {
   return "";
 }
 
+// One call, from Send until its answer was given.
+struct OpenCall {
+  virtual ~OpenCall() = default;
+  virtual void Answer() = 0;
+  grpc::ClientContext context;
+  grpc::Status status;
+};
+
+template <typename Response>
+struct TypedCall final : OpenCall {
+  void Answer() override {
+    done({ToStatus(status, *target, timeout, permit), RefusalIn(response)});
+  }
+  const Target* target = nullptr;
+  absl::Duration timeout;
+  bool permit = false;
+  Caller::Done done;
+  Response response;
+  std::unique_ptr<grpc::ClientAsyncResponseReader<Response>> reader;
+};
+
 }  // namespace
 
+// Answers come on one thread of the client's own. (gRPC's callback interface shares threads of the
+// process, and 1.51 frees their queue twice if the last channel goes while another one is made.)
 struct Client::Impl {
   std::map<std::string, Target> targets;  // by name; not changed after Make
+  grpc::CompletionQueue queue;
 
   mutable std::mutex mutex;
   std::condition_variable none_open;
-  std::set<grpc::ClientContext*> open;
+  std::set<OpenCall*> open;
   bool ending = false;
+  std::thread answers{[this] { TakeAnswers(); }};  // uses all of the above
 
-  // False: the client ends.
-  bool Begin(grpc::ClientContext* context) {
-    const std::lock_guard lock(mutex);
-    if (!ending) open.insert(context);
-    return !ending;
-  }
-  // The last thing that a call does to the client.
-  void End(grpc::ClientContext* context) {
-    const std::lock_guard lock(mutex);
-    open.erase(context);
-    if (open.empty()) none_open.notify_all();
-  }
-
-  template <typename Request, typename Response, typename Method>
-  void Send(const Target& target, const model::RemoteCall& call, Method method, Caller::Done done) {
-    struct Open {
-      grpc::ClientContext context;
-      Request request;
-      Response response;
-    };
-    const bool permit = call.point == model::RemotePoint::kPermit;
-    const absl::Duration timeout = permit ? target.config.permit_timeout : target.config.timeout;
-    auto sent = std::make_shared<Open>();
-    *sent->request.mutable_pod() = ToMessage(call);
-    sent->context.set_deadline(std::chrono::system_clock::now() +
-                               absl::ToChronoNanoseconds(timeout));
-    if (!Begin(&sent->context)) {
-      done({absl::CancelledError("the client ends"), ""});
-      return;
+  void TakeAnswers() {
+    void* tag = nullptr;
+    bool ok = false;
+    while (queue.Next(&tag, &ok)) {
+      auto* const call = static_cast<OpenCall*>(tag);
+      call->Answer();
+      {
+        const std::lock_guard lock(mutex);
+        open.erase(call);
+        if (open.empty()) none_open.notify_all();
+      }
+      delete call;
     }
-    (target.stub->async()->*method)(
-        &sent->context, &sent->request, &sent->response,
-        [this, sent, &target, timeout, permit, done = std::move(done)](const grpc::Status& status) {
-          done({ToStatus(status, target, timeout, permit), RefusalIn(sent->response)});
-          End(&sent->context);
-        });
+  }
+
+  template <typename Request, typename Response>
+  using Prepare = std::unique_ptr<grpc::ClientAsyncResponseReader<Response>> (Stub::*)(
+      grpc::ClientContext*, const Request&, grpc::CompletionQueue*);
+
+  template <typename Request, typename Response>
+  void Send(const Target& target, const model::RemoteCall& call, Prepare<Request, Response> prepare,
+            Caller::Done done) {
+    Request request;
+    *request.mutable_pod() = ToMessage(call);
+    auto sent = std::make_unique<TypedCall<Response>>();
+    sent->target = &target;
+    sent->permit = call.point == model::RemotePoint::kPermit;
+    sent->timeout = sent->permit ? target.config.permit_timeout : target.config.timeout;
+    sent->done = std::move(done);
+    sent->context.set_deadline(std::chrono::system_clock::now() +
+                               absl::ToChronoNanoseconds(sent->timeout));
+    {
+      const std::lock_guard lock(mutex);
+      if (!ending) {
+        TypedCall<Response>* const out = sent.release();  // TakeAnswers deletes it
+        open.insert(out);
+        out->reader = (target.stub.get()->*prepare)(&out->context, request, &queue);
+        out->reader->StartCall();
+        out->reader->Finish(&out->response, &out->status, static_cast<OpenCall*>(out));
+        return;
+      }
+    }
+    sent->done({absl::CancelledError("the client ends"), ""});
   }
 };
 
 Client::Client() : impl_(std::make_unique<Impl>()) {}
 
 Client::~Client() {
-  std::unique_lock lock(impl_->mutex);
-  impl_->ending = true;
-  for (grpc::ClientContext* context : impl_->open) context->TryCancel();
-  impl_->none_open.wait(lock, [this] { return impl_->open.empty(); });
+  {
+    std::unique_lock lock(impl_->mutex);
+    impl_->ending = true;
+    for (OpenCall* call : impl_->open) call->context.TryCancel();
+    impl_->none_open.wait(lock, [this] { return impl_->open.empty(); });
+  }
+  impl_->queue.Shutdown();
+  impl_->answers.join();
 }
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Make(
@@ -157,21 +194,18 @@ void Client::Call(const model::RemoteCall& call, Done done) {
     done({absl::NotFoundError(absl::StrCat("there is no remote plugin ", call.plugin)), ""});
     return;
   }
-  const auto send =
-      [&]<typename Request, typename Response>(void (Stub::async::*method)(
-          grpc::ClientContext*, const Request*, Response*, std::function<void(grpc::Status)>)) {
-        impl_->Send<Request, Response>(target->second, call, method, std::move(done));
-      };
+  const auto send = [&](auto prepare) {
+    impl_->Send(target->second, call, prepare, std::move(done));
+  };
   switch (call.point) {
     case model::RemotePoint::kPermit:
-      return send.operator()<api::PermitRequest, api::PermitResponse>(&Stub::async::Permit);
+      return send(&Stub::PrepareAsyncPermit);
     case model::RemotePoint::kPreBind:
-      return send.operator()<api::PreBindRequest, api::PreBindResponse>(&Stub::async::PreBind);
+      return send(&Stub::PrepareAsyncPreBind);
     case model::RemotePoint::kPostBind:
-      return send.operator()<api::PostBindRequest, api::PostBindResponse>(&Stub::async::PostBind);
+      return send(&Stub::PrepareAsyncPostBind);
     case model::RemotePoint::kUnreserve:
-      return send.operator()<api::UnreserveRequest, api::UnreserveResponse>(
-          &Stub::async::Unreserve);
+      return send(&Stub::PrepareAsyncUnreserve);
   }
 }
 

@@ -3,8 +3,8 @@
 // not (scheduler/plugins/remote_plugin.h).
 //
 // Ownership: the client owns its channels. Its destructor cancels open calls and waits for their
-// answers. Thread-safety: any thread; answers come on gRPC's threads, must not block, and must not
-// destroy the client. Complexity: O(bytes of the message) per call.
+// answers. Thread-safety: any thread; answers come on a thread of the client, must not block, and
+// must not destroy the client. Complexity: O(bytes of the message) per call.
 #pragma once
 
 #include <functional>
