@@ -10,6 +10,7 @@ include(GNUInstallDirs)
 set(FAIRLEAD_PUBLIC_HEADERS
   cmd/main/command_line.h
   scheduler/framework/binding_points.h
+  scheduler/framework/enqueue_points.h
   scheduler/framework/framework.h
   scheduler/model/testing/builders.h
   scheduler/plugins/args.h

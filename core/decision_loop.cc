@@ -78,6 +78,7 @@ absl::StatusOr<std::unique_ptr<DecisionLoop>> DecisionLoop::Make(const Options& 
   engine_options.hook_on = settings.hook.enabled;
   impl.engine = std::make_unique<engine::Engine>(engine_options, &impl.state, &impl.tree,
                                                  std::move(framework));
+  impl.held_back.Use(impl.engine->framework());
   impl.permits.Use(impl.engine->framework());
   impl.pre_binds.Use(impl.engine->framework());
   impl.engine->SetUnservable(&impl.unservable.kinds());
@@ -321,6 +322,8 @@ void DecisionLoop::Impl::ApplyUpsert(const model::Upsert& upsert) {
       },
       upsert.object);
   if (change.Any()) dirty = true;
+  if (held_back.size() == 0) return;
+  if (held_back.Changed(model::KindOf(upsert.object)).Any()) dirty = true;
 }
 
 state::Change DecisionLoop::Impl::UpsertPod(const model::Pod& pod) {
@@ -331,6 +334,7 @@ state::Change DecisionLoop::Impl::UpsertPod(const model::Pod& pod) {
   const bool succeeded = pod.phase == model::PodPhase::kSucceeded;
   if (succeeded) PodSucceeded(pod);
   state::Change change = state.UpsertPod(pod);
+  change |= held_back.PodSeen(pod);
   change.capacity |= nodes.PodsSeen(pod.meta.resource_version);
   if (!succeeded) PodChanged(pod);
   return change;
@@ -353,6 +357,9 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
         PodGoing(pod);
       }
       change = state.RemovePod(removed.ns, removed.name, removed.uid);
+      if (state.FindPod(removed.ns, removed.name) == state::kNoId) {
+        held_back.PodGone(removed.ns, removed.name);
+      }
       shares.shares().PodGone(removed.ns, removed.name, removed.uid);
       claims.claims().Drop(removed.ns, removed.name, removed.uid);
       volumes.PodGone(removed.ns, removed.name, removed.uid);
@@ -425,6 +432,7 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
       change = state.RemoveSpreadSource(removed.kind, removed.ns, removed.name);
       break;
   }
+  if (held_back.size() > 0) change |= held_back.Changed(removed.kind);
   if (change.Any()) dirty = true;
 }
 

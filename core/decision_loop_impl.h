@@ -16,6 +16,7 @@
 #include "core/demand.h"
 #include "core/extender_plugin.h"
 #include "core/framework_stage.h"
+#include "core/held_back.h"
 #include "core/managed_nodes.h"
 #include "core/pod_waits.h"
 #include "core/reconcile/bindings.h"
@@ -305,6 +306,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   ClaimPlugin claims;
   VolumePlugin volumes;
   FrameworkStage permits, pre_binds;
+  HeldBack held_back{state};
   BindingPipeline bindings;
   BindingRefusals refusals;
   // Of the current step: where the pipeline sends.

@@ -166,6 +166,22 @@ TEST_F(NominationsTest, ANewProcessPlacesThePodThereAgain) {
   EXPECT_EQ(Of<SelectVolumeNode>(step)[0].node, "n2");
 }
 
+TEST_F(NominationsTest, WhatTheObjectSaysAlreadyIsNotWritten) {
+  Begin();
+  model::Pod pod = Pod("p", {"c"});
+  pod.nominated_node_name = "n1";
+  Put(Version(5, MakeVolumeClaim("c", "cloud")));
+  Put(pod);
+  AnswerAll(Step(1));
+  EXPECT_THAT(NominatedIn(StepAt(At(1) + BindingPipeline::kSlow)), IsEmpty());
+  // If the binding fails, it is cleared all the same.
+  GiveUp();
+  Cordon("n1");
+  const auto verdicts = Of<model::SetPodUnschedulable>(Step(3));
+  ASSERT_THAT(verdicts, SizeIs(1));
+  EXPECT_EQ(verdicts[0].nominated_node, "");
+}
+
 TEST_F(NominationsTest, ForgottenWithThePod) {
   BeginSlowly();
   Delete(model::Kind::kPod, "ns", "p");

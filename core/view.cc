@@ -76,7 +76,10 @@ void ViewMaker::AddUnschedulable(const engine::Waiting& entry, int64_t workloads
   for (const verdict::FailedPredicate& p : entry.verdict.failed_predicates) {
     plugins.insert(p.plugin);
   }
-  if (entry.verdict.code == verdict::Code::kGated) plugins.insert("SchedulingGates");
+  if (entry.verdict.code == verdict::Code::kGated) {
+    const absl::string_view plugin = verdict::PluginThatHolds(entry.verdict.subject);
+    plugins.insert(plugin.empty() ? "SchedulingGates" : std::string(plugin));
+  }
   if (plugins.empty() || entry.pods.empty()) return;
   const std::string name(state.SchedulerNameOf(state.pod(entry.pods.front().pod)));
   for (const std::string& plugin : plugins) {

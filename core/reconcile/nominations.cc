@@ -23,7 +23,10 @@ void Nominations::Nominate(state::PodId id, absl::Time now) {
   row.node = node;
   row.overwriting = false;
   row.attempts.Settle();
-  Send(pod.uid, row, now);
+  if (pod.details->nominated_node != node) return Send(pod.uid, row, now);
+  // A verdict has named it before: only its end is ours.
+  row.attempts.Sent(now, rules_);
+  row.attempts.Answered(Outcome::kDone, now, rules_);
 }
 
 void Nominations::Send(const std::string& uid, Row& row, absl::Time now) {

@@ -97,7 +97,11 @@ void AddUnblockers(const Outcome& outcome, bool hook_on, verdict::Verdict& v) {
       v.unblockers = verdict::DefaultUnblockers(v);
       break;
     case Code::kGated:
-      add(ResolvableBy::kUserChange, "remove the scheduling gates");
+      if (verdict::PluginThatHolds(outcome.subject).empty()) {
+        add(ResolvableBy::kUserChange, "remove the scheduling gates");
+      } else {
+        add(ResolvableBy::kTime, "wait until the plugin lets it in");
+      }
       break;
     case Code::kInsufficientCapacity:
       if (outcome.bound_to_topology && outcome.demanded.empty()) {

@@ -148,7 +148,8 @@ class Reader {
         if (FindKnownPlugin(ref.name) != nullptr) continue;
         const auto it = args.find(ref.name);
         const auto plugin = registry_.Make(ref.name, it == args.end() ? "" : it->second);
-        if (!plugin.ok() || Implements(**plugin, static_cast<Point>(i))) continue;
+        if (!plugin.ok() || *plugin == nullptr) continue;
+        if (Implements(**plugin, static_cast<Point>(i))) continue;
         return Bad(absl::StrCat(path, ".", kPointNames[i], ".enabled"),
                    absl::StrCat("plugin \"", ref.name, "\" does not extend ", kPointNames[i]));
       }

@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "scheduler/framework/binding_points.h"
 #include "scheduler/framework/calling_plugin.h"
+#include "scheduler/framework/enqueue_points.h"
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::framework {
@@ -38,6 +39,7 @@ bool Implements(const Plugin& plugin, Point point) {
     case Point::kPostBind:
       return dynamic_cast<const PostBindPlugin*>(&plugin) != nullptr;
     case Point::kPreEnqueue:
+      return dynamic_cast<const PreEnqueuePlugin*>(&plugin) != nullptr;
     case Point::kQueueSort:
     case Point::kPostFilter:
     case Point::kBind:
@@ -114,12 +116,18 @@ absl::Status Framework::Add(const Profile& profile, const Registry& registry) {
     const auto* score = dynamic_cast<const ScorePlugin*>(plugin->get());
     const auto* normalized = dynamic_cast<const NormalizedScorePlugin*>(plugin->get());
     const bool binds = AddBindingPoints(entry, **plugin, run.points);
-    if (filter == nullptr && score == nullptr && normalized == nullptr && !binds) {
+    const auto* pre_enqueue = dynamic_cast<const PreEnqueuePlugin*>(plugin->get());
+    if (filter == nullptr && score == nullptr && normalized == nullptr && !binds &&
+        pre_enqueue == nullptr) {
       return absl::InvalidArgumentError(at("it implements no extension point"));
     }
     // Refusals name the plugin by its Name(), and users look for that in their configuration.
     if ((*plugin)->Name() != entry.name) {
       return absl::InvalidArgumentError(at(absl::StrCat("it calls itself ", (*plugin)->Name())));
+    }
+    if (pre_enqueue != nullptr && entry.pre_enqueue) {
+      run.pre_enqueue.push_back(pre_enqueue);
+      pre_enqueue_.push_back(pre_enqueue);
     }
     const Depends depends = (*plugin)->DependsOn();
     const auto* domains = dynamic_cast<const DomainPlugin*>(plugin->get());

@@ -223,6 +223,7 @@ struct ProfilePlugin {
   // At which of its extension points it runs; a point that it does not implement is skipped.
   bool filter = true;
   bool score = true;
+  bool pre_enqueue = true;
   bool reserve = true;
   bool permit = true;
   bool pre_bind = true;
@@ -254,6 +255,7 @@ Profile DefaultProfile();
 // and PreScore is part of Filter and Score here.
 bool Implements(const Plugin& plugin, Point point);
 
+class PreEnqueuePlugin;
 class ReservePlugin;
 class PermitPlugin;
 class PreBindPlugin;
@@ -333,6 +335,14 @@ class Framework {
   [[nodiscard]] const BindingPoints& PointsOf(const state::PodClass& pod_class) const {
     return RunOf(pod_class).points;
   }
+  // Those that hold back pods of the class, in order; those of all profiles (enqueue_points.h).
+  [[nodiscard]] const std::vector<const PreEnqueuePlugin*>& PreEnqueueOf(
+      const state::PodClass& pod_class) const {
+    return RunOf(pod_class).pre_enqueue;
+  }
+  [[nodiscard]] const std::vector<const PreEnqueuePlugin*>& pre_enqueue() const {
+    return pre_enqueue_;
+  }
   // The plugins that ask other programs, of all profiles. Not const: they are brought answers.
   [[nodiscard]] const std::vector<CallingPlugin*>& calling() const { return calling_; }
   // True if some profile has plugins at these points.
@@ -390,6 +400,7 @@ class Framework {
     std::vector<Filterer> filters;
     std::vector<Scorer> scores;
     std::vector<NormalizedScorer> normalized;
+    std::vector<const PreEnqueuePlugin*> pre_enqueue;
     BindingPoints points;
     bool knows_shares = false;  // plugin GpuSharing filters
     bool idle_first = false;
@@ -417,6 +428,7 @@ class Framework {
   bool attached_ = false, has_binding_points_ = false;
   std::vector<state::StateSubscriber*> subscribers_;
   std::vector<std::unique_ptr<Plugin>> plugins_;  // owners of what the runs point to
+  std::vector<const PreEnqueuePlugin*> pre_enqueue_;
   std::vector<CallingPlugin*> calling_;
   std::vector<Run> runs_;  // by profile
 };

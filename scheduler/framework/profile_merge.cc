@@ -94,12 +94,14 @@ absl::Status CheckStages(const ByPoint& by_point) {
 
 ProfilePlugin NowhereYet(const PluginRef& ref, const std::string& args_json) {
   ProfilePlugin entry{ref.name, ref.weight, args_json};
-  entry.filter = entry.score = entry.reserve = entry.permit = entry.pre_bind = entry.post_bind =
-      false;
+  entry.pre_enqueue = entry.filter = entry.score = entry.reserve = entry.permit = entry.pre_bind =
+      entry.post_bind = false;
   return entry;
 }
 
-constexpr std::pair<Point, bool ProfilePlugin::*> kBindingPoints[] = {
+// Besides Filter and Score.
+constexpr std::pair<Point, bool ProfilePlugin::*> kOtherPoints[] = {
+    {Point::kPreEnqueue, &ProfilePlugin::pre_enqueue},
     {Point::kReserve, &ProfilePlugin::reserve},
     {Point::kPermit, &ProfilePlugin::permit},
     {Point::kPreBind, &ProfilePlugin::pre_bind},
@@ -172,7 +174,7 @@ absl::StatusOr<Profile> MergeProfile(ProfileBase base, const PluginSets& sets) {
     it->weight = ref.weight;
     it->score = true;
   }
-  for (const auto& [point, runs] : kBindingPoints) {
+  for (const auto& [point, runs] : kOtherPoints) {
     for (const PluginRef& ref : At(by_point, point)) {
       // The core does what kube-scheduler's own plugins do there.
       if (FindKnownPlugin(ref.name) == nullptr) (*entry_of(ref)).*runs = true;

@@ -295,6 +295,8 @@ struct Pod {
   bool never_preempts = false;    // spec.preemptionPolicy is Never
   int64_t active_deadline_s = 0;  // spec.activeDeadlineSeconds; 0: none
   std::vector<std::string> scheduling_gates;
+  // What holds it back as gates do (core/held_back.h); not of the API server.
+  std::string held_by;
   // status.resourceClaimStatuses: the claims made from its templates so far; "" if none is needed.
   std::vector<std::string> generated_claims;
   // Claims from templates that generated_claims does not have yet: "NAME of template TEMPLATE".

@@ -4,6 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "scheduler/model/api_names.h"
 #include "scheduler/model/group_name.h"
@@ -31,6 +32,8 @@ uint32_t StartSecondsOf(const model::Pod& pod) {
 PodDetails DetailsOf(const model::Pod& pod) {
   PodDetails details;
   details.invalid = pod.invalid;
+  details.gate =
+      pod.scheduling_gates.empty() ? pod.held_by : absl::StrJoin(pod.scheduling_gates, ", ");
   details.nominated_node = pod.nominated_node_name;
   const model::StringMap& annotations = pod.meta.annotations;
   details.verdict_hash = model::VerdictHashOf(annotations.Get(model::kVerdictAnnotation));
@@ -454,7 +457,7 @@ Change ClusterState::PlaceFromApi(PodRecord& record, const model::Pod& pod) {
     return change;  // decided and sent; the API server has not shown it yet
   } else if (former == PodStatus::kPipelined) {
     return change;
-  } else if (!pod.scheduling_gates.empty()) {
+  } else if (!pod.scheduling_gates.empty() || !pod.held_by.empty()) {
     status = PodStatus::kGated;
   }
   if (record.terminating && status == PodStatus::kReleasing) {

@@ -152,6 +152,8 @@ inline constexpr int32_t kNoSet = -1;
 // What few pods have; most take no memory for it.
 struct PodDetails {
   std::string invalid;
+  // The names of its scheduling gates, or what holds it back (model::Pod::held_by); empty: neither.
+  std::string gate;
   // As the API server has them.
   std::string nominated_node;
   std::string verdict_hash;  // of the annotation

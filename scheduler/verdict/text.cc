@@ -133,12 +133,18 @@ Words MissingObject(const Verdict& v) {
           {"create it, or remove the reference from the pod's template"}};
 }
 
+std::string GatesIn(const Verdict& v) {
+  return v.subject.empty() ? "scheduling gates"
+                           : absl::StrCat("scheduling gates (", v.subject, ")");
+}
+
 Words Gated(const Verdict& v) {
   const int64_t count = std::max<int64_t>(1, v.pods_waiting);
-  std::string gates =
-      v.subject.empty() ? "scheduling gates" : absl::StrCat("scheduling gates (", v.subject, ")");
-  return {absl::StrCat(count == 1 ? "The pod is" : absl::StrCat(count, " pods are"), " held by ",
-                       gates),
+  const std::string held = count == 1 ? "The pod is" : absl::StrCat(count, " pods are");
+  if (!PluginThatHolds(v.subject).empty()) {
+    return {absl::StrCat(held, " held back by ", v.subject), {"wait until the plugin lets it in"}};
+  }
+  return {absl::StrCat(held, " held by ", GatesIn(v)),
           {"let the controller that set the gates remove them from spec.schedulingGates"}};
 }
 
@@ -427,8 +433,8 @@ std::string Sentence(const Verdict& v) {
   std::string fact;
   switch (v.code) {
     case Code::kGated:
-      fact = v.subject.empty() ? "Held by scheduling gates"
-                               : absl::StrCat("Held by scheduling gates (", v.subject, ")");
+      fact = PluginThatHolds(v.subject).empty() ? absl::StrCat("Held by ", GatesIn(v))
+                                                : absl::StrCat("Held back by ", v.subject);
       break;
     case Code::kGangIncomplete:
       fact = absl::StrCat("The gang starts with ", Count(v.min_member, "pod", "pods"),

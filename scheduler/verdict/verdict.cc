@@ -7,12 +7,16 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "base/hash.h"
 #include "scheduler/verdict/json.h"
 
 namespace fairlead::verdict {
 namespace {
+
+constexpr absl::string_view kPluginPrefix = "plugin ";
 
 struct CodeRow {
   Code code;
@@ -235,6 +239,15 @@ bool SameButForPassingNumbers(const Verdict& a, const Verdict& b) {
          (!DependsOnNodes(a.code) ||
           std::equal(a.failed_predicates.begin(), a.failed_predicates.end(),
                      b.failed_predicates.begin(), b.failed_predicates.end(), same_predicate));
+}
+
+std::string HeldByPlugin(absl::string_view plugin, absl::string_view why) {
+  return absl::StrCat(kPluginPrefix, plugin, ": ", why);
+}
+
+absl::string_view PluginThatHolds(absl::string_view subject) {
+  if (!absl::ConsumePrefix(&subject, kPluginPrefix)) return "";
+  return subject.substr(0, subject.find(": "));
 }
 
 bool IsHeldBack(Code code) { return code == Code::kGated || code == Code::kGangIncomplete; }

@@ -164,6 +164,10 @@ std::string WithoutAmounts(absl::string_view text);
 // True if the workload was held before any attempt to place it: by scheduling gates, or because
 // pods of its gang do not exist. kube-scheduler tells no event of such pods (PreEnqueue).
 bool IsHeldBack(Code code);
+// The subject of kGated for pods that a plugin holds back; and the plugin of such a subject. Of
+// gates the subject has the names, none of which has a space: "" then.
+std::string HeldByPlugin(absl::string_view plugin, absl::string_view why);
+absl::string_view PluginThatHolds(absl::string_view subject);
 
 // The condition's reason. Capacity codes are "Unschedulable", the word on which every public
 // autoscaler acts, only if the built-in hook is off. Policy and impossible codes never are.

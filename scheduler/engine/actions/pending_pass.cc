@@ -27,6 +27,15 @@ absl::string_view ContendedClaim(const state::ClusterState& state, const TasksTo
   return "";
 }
 
+// What holds back its first gated pod.
+std::string GateOf(const state::ClusterState& state, const state::Workload& workload) {
+  for (const state::PodId id : workload.pods) {
+    const state::PodRecord& pod = state.pod(id);
+    if (pod.status == PodStatus::kGated) return pod.details->gate;
+  }
+  return "";
+}
+
 }  // namespace
 
 void PendingPass::Run() {
@@ -191,6 +200,7 @@ bool PendingPass::MayStart(queues::QueueId leaf, const state::Workload& workload
       case Readiness::kNothingWaits:
       case Readiness::kGated:
         code = Code::kGated;
+        subject = GateOf(in_.state, workload);
         break;
       case Readiness::kIncomplete:
         code = Code::kGangIncomplete;
