@@ -115,7 +115,7 @@ absl::Status Framework::Add(const Profile& profile, const Registry& registry) {
     const auto* filter = dynamic_cast<const FilterPlugin*>(plugin->get());
     const auto* score = dynamic_cast<const ScorePlugin*>(plugin->get());
     const auto* normalized = dynamic_cast<const NormalizedScorePlugin*>(plugin->get());
-    const bool binds = AddBindingPoints(entry, **plugin, run.points);
+    const bool binds = *plugin != nullptr && AddBindingPoints(entry, **plugin, run.points);
     const auto* pre_enqueue = dynamic_cast<const PreEnqueuePlugin*>(plugin->get());
     if (filter == nullptr && score == nullptr && normalized == nullptr && !binds &&
         pre_enqueue == nullptr) {
