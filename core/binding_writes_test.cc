@@ -213,6 +213,22 @@ TEST_F(BindingWritesTest, ABindingThatIsPutOffAgainAndAgainIsRefused) {
 }
 
 // The refusals may be due to the first attempt: the pod keeps its place. What it waits for is told.
+// A webhook refuses for ever what was in doubt first: nothing is written while it is, but then.
+TEST_F(BindingWritesTest, APodWhoseBindingIsRefusedInDoubtIsToldWhenTheDoubtEnds) {
+  Put(MakeNode("n", 8));
+  Put(PodBuilder("ns", "p").Queue("q").Build());
+  StepResult step = Step(0);
+  ASSERT_THAT(BoundIn(step), ElementsAre("p"));
+  AnswerThe<model::BindPod>(step, absl::UnavailableError("lost"));
+  std::string told;
+  for (int64_t i = 0; i < 60 && told.empty(); ++i) {
+    step = Step(2 + 5 * i);
+    for (const auto& write : Of<model::SetPodUnschedulable>(step)) told = write.reason;
+    AnswerThe<model::BindPod>(step, absl::PermissionDeniedError("403"));
+  }
+  EXPECT_EQ(told, "BindingRefused");
+}
+
 TEST_F(BindingWritesTest, AGangWhoseBindingIsRefusedInDoubtIsTold) {
   Put(MakeGroup("ns", "g", "q", 1));
   Put(PodBuilder("ns", "p").Group("g").Gpus(1).Created(1).Build());

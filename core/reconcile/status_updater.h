@@ -224,6 +224,7 @@ class StatusUpdater {
                    absl::Time now);
   static bool IsRowOf(const Row& row, const state::Workload& workload);
   static bool IsWaiting(const state::PodRecord& pod);
+  [[nodiscard]] bool HasWaitingPod(const state::Workload& workload) const;
   static std::string ValueOf(absl::string_view hash, absl::string_view nominated);
   static bool IsAsGroup(const state::Workload& workload);
   // True if the former scheduler left a reason for waiting on a running workload.

@@ -217,8 +217,18 @@ void StatusUpdater::Undo(Row& row) {
   for (auto& [uid, condition] : former->pods) row.pods[uid] = std::move(condition);
 }
 
+bool StatusUpdater::HasWaitingPod(const state::Workload& workload) const {
+  return std::any_of(workload.pods.begin(), workload.pods.end(),
+                     [this](state::PodId pod) { return IsWaiting(state_.pod(pod)); });
+}
+
 void StatusUpdater::Write(state::WorkloadId id, Row& row, absl::Time now) {
   const state::Workload& workload = state_.workload(id);
+  if (!IsAsGroup(workload) && !HasWaitingPod(workload)) {
+    // Their bindings are in doubt. What is not written now is due still when they wait again.
+    if (std::exchange(row.tell_event, false) && settings_.emit_events) EmitChange(workload, row);
+    return;
+  }
   Remember(workload, row);
   const bool same = row.written_hash == row.hash && row.written_nominated == row.nominated;
   if (!same) NoteUnshown(workload, row);
@@ -241,10 +251,6 @@ void StatusUpdater::Write(state::WorkloadId id, Row& row, absl::Time now) {
       if (workload.is_group) row.pods[pod.uid] = row.condition;
       ++row.unanswered;
       WritePod(pod, row, /*whole=*/true, ticket);
-    }
-    if (row.unanswered == 0) {
-      row.write.Answered(Outcome::kDone, now, kRules);
-      row.former.reset();
     }
     ForgetGonePods(workload, row);
   }
