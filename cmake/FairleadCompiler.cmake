@@ -10,7 +10,7 @@ target_compile_options(fairlead_options INTERFACE -Wall -Wextra -Wpedantic
   -Wnon-virtual-dtor -Wcast-align -Wconversion -Wno-sign-conversion -Woverloaded-virtual)
 # False warnings of gcc 12 about Abseil and the standard library after inlining.
 target_compile_options(fairlead_options INTERFACE
-  $<$<NOT:$<CONFIG:Debug>>:-Wno-maybe-uninitialized;-Wno-uninitialized;-Wno-restrict;-Wno-array-bounds;-Wno-stringop-overread -Wno-mismatched-new-delete>)
+  $<$<NOT:$<CONFIG:Debug>>:-Wno-maybe-uninitialized;-Wno-uninitialized;-Wno-restrict;-Wno-array-bounds;-Wno-stringop-overread;-Wno-mismatched-new-delete>)
 if(FAIRLEAD_WERROR)
   target_compile_options(fairlead_options INTERFACE -Werror)
 endif()

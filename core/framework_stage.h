@@ -48,8 +48,7 @@ class FrameworkStage final : public BindingPlugin {
   void PodSeen(state::PodId pod);
   void PodGoing(state::PodId pod);
 
-  // Pods that wait here, and those that are reserved and not bound.
-  [[nodiscard]] size_t waiting() const { return rows_.size(); }
+  // Pods that are reserved and not bound.
   [[nodiscard]] size_t reserved() const { return reserved_.size(); }
 
  private:

@@ -60,10 +60,10 @@ void Nominations::Step(absl::Time now) {
   }
 }
 
-void Nominations::SetOverwriting(const std::string& uid, bool overwriting) {
+void Nominations::Overwriting(const std::string& uid) {
   if (rows_.empty()) return;
   const auto row = rows_.find(uid);
-  if (row != rows_.end()) row->second.overwriting = overwriting;
+  if (row != rows_.end()) row->second.overwriting = true;
 }
 
 void Nominations::Overwritten(const std::string& uid, bool done) {

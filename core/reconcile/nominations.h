@@ -41,7 +41,7 @@ class Nominations {
   // that clears it is on its way.
   [[nodiscard]] const std::string* Find(const std::string& uid) const;
   // A verdict of the pod was sent, which has a nominatedNodeName of its own; and its answer.
-  void Overwriting(const std::string& uid) { SetOverwriting(uid, true); }
+  void Overwriting(const std::string& uid);
   void Overwritten(const std::string& uid, bool done);
 
   // The watch showed the pod.
@@ -65,7 +65,6 @@ class Nominations {
     WriteAttempts attempts;
     bool overwriting = false;
   };
-  void SetOverwriting(const std::string& uid, bool overwriting);
   // True if the pod is still held for that node.
   [[nodiscard]] bool IsHeld(const std::string& uid, const Row& row) const;
   void Send(const std::string& uid, Row& row, absl::Time now);

@@ -70,7 +70,7 @@ Progress RemotePlugin::AfterFailure(const std::string& why) const {
 Progress RemotePlugin::Ask(const framework::Placement& placement, RemotePoint point) {
   auto found = rows_.find(placement.pod.uid);
   if (found == rows_.end()) {
-    // The profile runs it at this point, and not at Reserve.
+    // It did not apply to the pod when that was reserved: a label has come since.
     const absl::Status known = Reserve(placement);
     if (!known.ok()) return Progress::Failed(std::string(known.message()));
     found = rows_.find(placement.pod.uid);

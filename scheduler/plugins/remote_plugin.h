@@ -63,8 +63,7 @@ class RemotePlugin final : public framework::ReservePlugin,
   void Answered(uint64_t number, const absl::Status& status, const std::string& refusal,
                 absl::Time now) override;
 
-  // Calls that are open, and that wait for their turn or their repetition.
-  [[nodiscard]] size_t open() const { return open_.size(); }
+  // Calls that wait for their turn or their repetition.
   [[nodiscard]] size_t waiting() const {
     return permits_.calls.size() + others_.calls.size() + repeats_.size();
   }

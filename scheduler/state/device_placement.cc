@@ -23,7 +23,8 @@ class Question {
     }
     ReadCounters(node);
   }
-  // About these devices and views alone, whatever they use of counters: somebody decided so.
+  // About these devices and views alone, whatever they use of counters: that was decided
+  // elsewhere.
   Question(const DeviceAllocator& book, absl::string_view node,
            const std::vector<std::string>& keys)
       : Question(book, node) {
