@@ -335,7 +335,7 @@ void MachineChecks::AtEnd(bool lied) {
   if (cloud_->NeverHelps()) return;  // every shape of pods finds that out of every type
   int64_t idle = 0;
   for (const Machine& machine : cloud_->machines()) {
-    if (!machine.ran_a_pod && !machine.uninvited) ++idle;
+    if (!machine.ran_a_pod && !machine.uninvited && !taken_.contains(machine.uid)) ++idle;
   }
   const int64_t bound = (lied ? 16 : 4) + truth_->pods_created() / 4;
   if (idle > bound) {

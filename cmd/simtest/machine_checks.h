@@ -45,6 +45,8 @@ class MachineChecks {
   // A NodeRequest was created. `undisturbed`: no fault for long. `lied`: the
   // cloud has lied.
   void OnRequest(const sim::world::Json& request, bool undisturbed, bool lied);
+  // A tenant deleted the NodeRequest: no pod may come to its machine any more.
+  void OnTaken(const std::string& uid) { taken_.insert(uid); }
   void CheckCaps();
   void EverySecond();
   void WhileCalm(absl::Time calm_since);
@@ -85,6 +87,7 @@ class MachineChecks {
   std::map<std::string, std::deque<absl::Time>> calls_;      // by call and machine
   std::map<std::string, Burst> bursts_;                      // by job
   std::map<std::string, std::vector<std::string>> reasons_;  // by uid of the request
+  std::set<std::string> taken_;                              // uids of requests
   std::map<std::string, absl::Time> useless_since_;          // by type and job: the last one's end
   std::map<std::string, int64_t> useless_;                   // one after the other, by the same
   std::map<std::string, absl::Time> too_small_since_;        // by type and job

@@ -28,6 +28,12 @@ constexpr absl::Duration kWaitingMemory = absl::Seconds(60);
 
 bool IsFairlead(absl::string_view actor) { return absl::StartsWith(actor, "fairlead"); }
 
+bool IsDeletion(const ApiServer::Commit& commit) {
+  return commit.before != nullptr &&
+         (commit.after == nullptr ||
+          !TextAt(*commit.after, {"metadata", "deletionTimestamp"}).empty());
+}
+
 Amounts Larger(const Amounts& a, const Amounts& b) {
   return {std::max(a.cpu, b.cpu), std::max(a.memory, b.memory), std::max(a.gpu, b.gpu)};
 }
@@ -50,6 +56,9 @@ void Checks::OnCommit(const ApiServer::Commit& commit) {
     if (commit.actor == "pod-grouper") CheckGrouped(commit);
     // Heartbeats of agents are no change that anything should follow.
     if (commit.actor != "agent") others_changed_at_ = time_->now();
+    if (IsDeletion(commit) && commit.type == ResourceType::kNodeRequests) {
+      machines_.OnTaken(TextAt(*commit.before, {"metadata", "uid"}));
+    }
   }
   if (commit.type == ResourceType::kPods) {
     NoteTouched(commit);
