@@ -217,8 +217,36 @@ bool DecisionLoop::Impl::PluginAnswered(const model::ActionResult& result, absl:
   if (found == plugin_calls.end()) return false;
   const PluginCall call = found->second;
   plugin_calls.erase(found);
-  call.plugin->Answered(call.number, result.status, result.refusal, now);
+  call.plugin->Answered(call.number, {result.status, result.refusal, result.judgements}, now);
+  TakeJudgements();
   return true;
+}
+
+void DecisionLoop::Impl::TakeJudgements() {
+  for (framework::JudgingPlugin* plugin : engine->framework().judging()) {
+    for (const framework::JudgingPlugin::Changed& changed : plugin->TakeChanged()) {
+      if (state.AnswersChanged(changed.id, changed.serial).Any()) dirty = true;
+    }
+  }
+}
+
+void DecisionLoop::Impl::TellWhatWaits(absl::Time now) {
+  const framework::Framework& framework = engine->framework();
+  if (framework.judging().empty()) return;
+  std::set<state::PodClassId> classes;
+  for (const engine::Waiting& entry : waiting) {
+    for (const auto& promise : entry.pods) classes.insert(state.pod(promise.pod).pod_class);
+  }
+  std::map<framework::JudgingPlugin*, std::vector<state::PodClassId>> by_plugin;
+  for (framework::JudgingPlugin* plugin : framework.judging()) by_plugin[plugin];
+  for (const state::PodClassId id : classes) {
+    for (framework::JudgingPlugin* plugin : framework.Judging(state.pod_class(id))) {
+      by_plugin[plugin].push_back(id);
+    }
+  }
+  for (framework::JudgingPlugin* plugin : framework.judging()) {
+    plugin->PodsWait(by_plugin[plugin], now);
+  }
 }
 
 void DecisionLoop::Impl::SetNodeAnswers() {

@@ -38,6 +38,7 @@ absl::Status ReadPlugin(const dom::element& value, const std::string& path,
                   {"timeout", Span(&plugin.timeout)},
                   {"permitTimeout", Span(&plugin.permit_timeout)},
                   {"ignorable", Flag(&plugin.ignorable)},
+                  {"nodeUsage", Flag(&plugin.node_usage)},
                   {"podLabels", [&plugin](const dom::element& v, const std::string& at) {
                      return ReadLabels(v, at, plugin.pod_labels);
                    }}}));

@@ -464,6 +464,7 @@ StepResult DecisionLoop::Impl::Step(absl::Time now) {
     result.decided = true;
     Decide(now, result);
     FreeIdleClaims(now, result);
+    TellWhatWaits(now);
     ServeBindings(now, result);
   } else {
     SendEvictions(now, result);

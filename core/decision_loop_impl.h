@@ -32,6 +32,7 @@
 #include "core/volume_plugin.h"
 #include "queues/tree.h"
 #include "scheduler/framework/calling_plugin.h"
+#include "scheduler/framework/judging_plugin.h"
 
 namespace fairlead::core {
 
@@ -128,6 +129,10 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   void BindingInDoubt(state::PodId pod, const std::string& reason, int64_t attempts) override;
   void BindingIsSlow(state::PodId pod) override { nominations.Nominate(pod, sending_at); }
   void BindingDone(state::PodId pod) override;
+  // Tells plugins that judge nodes elsewhere which pods wait.
+  void TellWhatWaits(absl::Time now);
+  // What they say otherwise about nodes than before.
+  void TakeJudgements();
   // Sends what plugins ask other programs.
   void CallPlugins(absl::Time now);
   [[nodiscard]] absl::Time CallsWakeAt() const;

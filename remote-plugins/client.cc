@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <random>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -23,6 +24,7 @@ using Stub = api::Plugin::Stub;
 
 constexpr int kMaxReconnect_ms = 5000;
 constexpr int kKeepalive_ms = 30'000;
+constexpr int kMaxAnswer_bytes = 64 << 20;
 
 struct Target {
   model::RemotePluginConfig config;
@@ -68,10 +70,83 @@ absl::Status ToStatus(const grpc::Status& status, const Target& target, absl::Du
   return absl::Status(code, absl::StrCat("plugin at ", target.config.address, ": ", what));
 }
 
-template <typename Response>
-std::string RefusalIn(const Response& response) {
-  if constexpr (requires { response.refusal(); }) return response.refusal();
+template <typename Amounts>
+void AddAmounts(const model::ResourceList& list, Amounts& amounts) {
+  // Of GPUs the model counts thousandths; a part of one is one more.
+  for (const auto& [name, amount] : list) {
+    amounts[name] = name == model::kGpuName ? (amount + 999) / 1000 : amount;
+  }
+}
+
+const char* EffectName(model::TaintEffect effect) {
+  switch (effect) {
+    case model::TaintEffect::kNoSchedule:
+      return "NoSchedule";
+    case model::TaintEffect::kPreferNoSchedule:
+      return "PreferNoSchedule";
+    case model::TaintEffect::kNoExecute:
+      return "NoExecute";
+  }
   return "";
+}
+
+api::Node ToMessage(const model::NodeQuestion::SnapshotNode& node) {
+  api::Node out;
+  out.set_name(node.node.meta.name);
+  for (const auto& [key, value] : node.node.meta.labels) (*out.mutable_labels())[key] = value;
+  for (const model::Taint& taint : node.node.taints) {
+    api::Taint& added = *out.add_taints();
+    added.set_key(taint.key);
+    added.set_value(taint.value);
+    added.set_effect(EffectName(taint.effect));
+  }
+  out.set_unschedulable(node.node.unschedulable);
+  AddAmounts(node.node.allocatable, *out.mutable_allocatable());
+  AddAmounts(node.requested, *out.mutable_requested());
+  return out;
+}
+
+api::EvaluateNodesRequest ToMessage(const model::NodeQuestion& question, uint64_t session) {
+  api::EvaluateNodesRequest request;
+  request.set_session(session);
+  request.set_base_version(question.base_version);
+  request.set_version(question.version);
+  for (const auto& node : question.nodes) *request.add_nodes() = ToMessage(node);
+  for (const std::string& name : question.gone) request.add_gone(name);
+  for (const model::NodeQuestion::AskedClass& asked : question.classes) {
+    api::PodClass& added = *request.add_classes();
+    added.set_number(asked.number);
+    added.set_namespace_(asked.ns);
+    for (const auto& [key, value] : asked.labels) (*added.mutable_labels())[key] = value;
+    AddAmounts(asked.requests, *added.mutable_requests());
+    added.set_all_nodes(asked.all_nodes);
+  }
+  return request;
+}
+
+std::shared_ptr<const model::NodeJudgements> JudgementsIn(
+    const api::EvaluateNodesResponse& response) {
+  auto judgements = std::make_shared<model::NodeJudgements>();
+  judgements->needs_snapshot = response.need_snapshot();
+  for (const api::ClassJudgement& said : response.classes()) {
+    model::NodeJudgements::OfClass& of_class = judgements->classes.emplace_back();
+    of_class.number = said.number();
+    of_class.nodes.reserve(static_cast<size_t>(said.nodes_size()));
+    for (const api::NodeJudgement& node : said.nodes()) {
+      of_class.nodes.push_back({node.name(), node.refusal(), node.score()});
+    }
+  }
+  return judgements;
+}
+
+template <typename Response>
+Answer AnswerIn(absl::Status status, const Response& response) {
+  Answer answer{std::move(status)};
+  if constexpr (requires { response.refusal(); }) answer.refusal = response.refusal();
+  if constexpr (requires { response.need_snapshot(); }) {
+    if (answer.status.ok()) answer.judgements = JudgementsIn(response);
+  }
+  return answer;
 }
 
 // One call, from Send until its answer was given.
@@ -84,9 +159,7 @@ struct OpenCall {
 
 template <typename Response>
 struct TypedCall final : OpenCall {
-  void Answer() override {
-    done({ToStatus(status, *target, timeout, permit), RefusalIn(response)});
-  }
+  void Answer() override { done(AnswerIn(ToStatus(status, *target, timeout, permit), response)); }
   const Target* target = nullptr;
   absl::Duration timeout;
   bool permit = false;
@@ -101,6 +174,8 @@ struct TypedCall final : OpenCall {
 // process, and 1.51 frees their queue twice if the last channel goes while another one is made.)
 struct Client::Impl {
   std::map<std::string, Target> targets;  // by name; not changed after Make
+  // No other process has it: a plugin tells the copies of nodes apart by it.
+  const uint64_t session = std::random_device()() | uint64_t{std::random_device()()} << 32;
   grpc::CompletionQueue queue;
 
   mutable std::mutex mutex;
@@ -132,7 +207,11 @@ struct Client::Impl {
   void Send(const Target& target, const model::RemoteCall& call, Prepare<Request, Response> prepare,
             Caller::Done done) {
     Request request;
-    *request.mutable_pod() = ToMessage(call);
+    if constexpr (requires { request.mutable_pod(); }) {
+      *request.mutable_pod() = ToMessage(call);
+    } else {
+      request = ToMessage(*call.question, session);
+    }
     auto sent = std::make_unique<TypedCall<Response>>();
     sent->target = &target;
     sent->permit = call.point == model::RemotePoint::kPermit;
@@ -151,7 +230,7 @@ struct Client::Impl {
         return;
       }
     }
-    sent->done({absl::CancelledError("the client ends"), ""});
+    sent->done({absl::CancelledError("the client ends")});
   }
 };
 
@@ -182,6 +261,7 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Make(
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxReconnect_ms);
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepalive_ms);
+    arguments.SetMaxReceiveMessageSize(kMaxAnswer_bytes);
     client->impl_->targets[config.name] = {config, api::Plugin::NewStub(grpc::CreateCustomChannel(
                                                        config.address, *credentials, arguments))};
   }
@@ -191,7 +271,7 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Make(
 void Client::Call(const model::RemoteCall& call, Done done) {
   const auto target = impl_->targets.find(call.plugin);
   if (target == impl_->targets.end()) {
-    done({absl::NotFoundError(absl::StrCat("there is no remote plugin ", call.plugin)), ""});
+    done({absl::NotFoundError(absl::StrCat("there is no remote plugin ", call.plugin))});
     return;
   }
   const auto send = [&](auto prepare) {
@@ -206,6 +286,8 @@ void Client::Call(const model::RemoteCall& call, Done done) {
       return send(&Stub::PrepareAsyncPostBind);
     case model::RemotePoint::kUnreserve:
       return send(&Stub::PrepareAsyncUnreserve);
+    case model::RemotePoint::kEvaluateNodes:
+      return send(&Stub::PrepareAsyncEvaluateNodes);
   }
 }
 

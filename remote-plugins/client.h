@@ -23,7 +23,8 @@ struct Answer {
   // Unimplemented if it does not serve the method, DeadlineExceeded after the time-out, Unavailable
   // without a connection. NotFound: there is no plugin of that name. Cancelled: the client is gone.
   absl::Status status;
-  std::string refusal;  // of Permit and PreBind; empty: yes
+  std::string refusal = {};  // of Permit and PreBind; empty: yes
+  std::shared_ptr<const model::NodeJudgements> judgements = {};  // of EvaluateNodes
 };
 
 // What the program calls plugins with.

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,33 @@ class Server final : public api::Plugin::Service {
     Note("unreserve", request->pod());
     return grpc::Status::OK;
   }
+  // Has the copy up to version 1.
+  grpc::Status EvaluateNodes(grpc::ServerContext*, const api::EvaluateNodesRequest* request,
+                             api::EvaluateNodesResponse* response) override {
+    const std::lock_guard lock(mutex_);
+    sessions_.insert(request->session());
+    asked_ = request->DebugString();
+    response->set_need_snapshot(request->base_version() > 1);
+    for (const api::PodClass& pods : request->classes()) {
+      api::ClassJudgement& said = *response->add_classes();
+      said.set_number(pods.number());
+      for (const api::Node& node : request->nodes()) {
+        api::NodeJudgement& judgement = *said.add_nodes();
+        judgement.set_name(node.name());
+        judgement.set_score(-7);
+        if (node.unschedulable()) judgement.set_refusal("closed");
+      }
+    }
+    return grpc::Status::OK;
+  }
+  std::string asked() {
+    const std::lock_guard lock(mutex_);
+    return asked_;
+  }
+  size_t sessions() {
+    const std::lock_guard lock(mutex_);
+    return sessions_.size();
+  }
   std::vector<std::string> notes() {
     const std::lock_guard lock(mutex_);
     return notes_;
@@ -66,6 +94,8 @@ class Server final : public api::Plugin::Service {
   }
   std::mutex mutex_;
   std::vector<std::string> notes_;
+  std::string asked_;
+  std::set<uint64_t> sessions_;
 };
 
 class ClientTest : public ::testing::Test {
@@ -192,6 +222,81 @@ TEST(ClientMakeTest, ACertificateThatCannotBeRead) {
       Client::Make({{.name = "a", .address = "h:1", .ca_file = "", .pod_labels = {}},
                     {.name = "b", .address = "h:2", .ca_file = "/no/such/file", .pod_labels = {}}});
   EXPECT_EQ(made.status().message(), "remotePlugins[1]: caFile: /no/such/file cannot be read");
+}
+
+RemoteCall AboutNodes(uint64_t base_version) {
+  model::NodeQuestion question;
+  question.base_version = base_version;
+  question.version = base_version + 1;
+  model::Node node;
+  node.meta.name = "n1";
+  node.meta.labels.Set("rack", "r7");
+  node.taints.push_back({"k", "v", model::TaintEffect::kNoExecute});
+  node.allocatable = {{"cpu", 64'000}, {"nvidia.com/gpu", 8'000}};
+  question.nodes.push_back({node, {{"nvidia.com/gpu", 1'500}}});
+  node = {};
+  node.meta.name = "n2";
+  node.unschedulable = true;
+  question.nodes.push_back({node, {}});
+  question.gone = {"n3"};
+  model::NodeQuestion::AskedClass asked;
+  asked.number = 42;
+  asked.ns = "team";
+  asked.labels.Set("example.com/licence", "cad");
+  asked.requests = {{"cpu", 500}, {"nvidia.com/gpu", 1'000}};
+  asked.all_nodes = true;
+  question.classes.push_back(asked);
+  RemoteCall call;
+  call.plugin = "Licences";
+  call.point = RemotePoint::kEvaluateNodes;
+  call.question = std::make_shared<const model::NodeQuestion>(question);
+  return call;
+}
+
+TEST_F(ClientTest, NodesAreAskedAboutByClass) {
+  Connect(Serve("127.0.0.1:0"));
+  const Answer answer = Ask(AboutNodes(1));
+  ASSERT_TRUE(answer.status.ok()) << answer.status;
+  ASSERT_NE(answer.judgements, nullptr);
+  EXPECT_FALSE(answer.judgements->needs_snapshot);
+  ASSERT_EQ(answer.judgements->classes.size(), 1u);
+  EXPECT_EQ(answer.judgements->classes[0].number, 42u);
+  const auto& nodes = answer.judgements->classes[0].nodes;
+  ASSERT_EQ(nodes.size(), 2u);
+  EXPECT_EQ(nodes[0].node, "n1");
+  EXPECT_EQ(nodes[0].refusal, "");
+  EXPECT_EQ(nodes[0].score, -7);
+  EXPECT_EQ(nodes[1].refusal, "closed");
+  for (const char* part :
+       {"base_version: 1", "version: 2", "name: \"n1\"", "value: \"r7\"", "effect: \"NoExecute\"",
+        "value: 64000", "value: 8\n", "value: 2\n", "gone: \"n3\"", "number: 42",
+        "namespace: \"team\"", "value: \"cad\"", "value: 500", "value: 1\n", "all_nodes: true"}) {
+    EXPECT_THAT(service_.asked(), HasSubstr(part));
+  }
+}
+
+TEST_F(ClientTest, APluginWithoutTheCopySaysSo) {
+  Connect(Serve("127.0.0.1:0"));
+  const Answer answer = Ask(AboutNodes(2));
+  ASSERT_NE(answer.judgements, nullptr);
+  EXPECT_TRUE(answer.judgements->needs_snapshot);
+}
+
+TEST_F(ClientTest, EachClientIsASessionOfItsOwn) {
+  const std::string address = Serve("127.0.0.1:0");
+  for (int i = 0; i < 2; ++i) {
+    Connect(address);
+    Ask(AboutNodes(0));
+    Ask(AboutNodes(1));
+  }
+  EXPECT_EQ(service_.sessions(), 2u);
+}
+
+TEST_F(ClientTest, OneThatFailsHasNoJudgements) {
+  Connect("127.0.0.1:1", absl::Seconds(2));
+  const Answer answer = Ask(AboutNodes(0));
+  EXPECT_FALSE(answer.status.ok());
+  EXPECT_EQ(answer.judgements, nullptr);
 }
 
 }  // namespace

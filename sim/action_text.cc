@@ -46,7 +46,8 @@ struct Writer {
   std::string operator()(const model::CallPlugin& a) const {
     return absl::StrCat("call ", a.call->plugin, " ", static_cast<int>(a.call->point), " ",
                         a.call->number, " ", a.call->ns, "/", a.call->name, " ", a.call->uid, " ",
-                        a.call->node, " ", Text(a.call->labels));
+                        a.call->node, " ", Text(a.call->labels),
+                        a.call->question == nullptr ? "" : " nodes");
   }
   std::string operator()(const model::SetPodGroupSchedulability& a) const {
     return absl::StrCat("group-verdict ", a.ns, "/", a.name, " ", a.uid, " ", a.reason, " ",

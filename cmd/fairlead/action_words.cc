@@ -43,8 +43,9 @@ std::string Describe(const model::Action& action) {
         } else if constexpr (std::is_same_v<T, model::SetPodUnschedulable>) {
           return absl::StrCat("verdict of pod ", what.ns, "/", what.name);
         } else if constexpr (std::is_same_v<T, model::CallPlugin>) {
-          return absl::StrCat("call ", what.call->plugin, " about ", what.call->ns, "/",
-                              what.call->name);
+          const model::RemoteCall& call = *what.call;
+          if (call.question != nullptr) return absl::StrCat("call ", call.plugin, " about nodes");
+          return absl::StrCat("call ", call.plugin, " about ", call.ns, "/", call.name);
         } else if constexpr (std::is_same_v<T, model::NominateNode>) {
           return absl::StrCat("nominate ", what.node, " for ", what.ns, "/", what.name);
         } else if constexpr (std::is_same_v<T, model::SetPodGroupSchedulability>) {

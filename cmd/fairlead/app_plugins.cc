@@ -21,10 +21,11 @@ void Application::CallPlugin(const model::Action& action) {
                        id = action.id](remote_plugins::Answer said) {
     model::ActionResult result{id, std::move(said.status)};
     result.refusal = std::move(said.refusal);
+    result.judgements = std::move(said.judgements);
     take(std::move(result));
   };
   if (remote_plugins_ == nullptr) {
-    answer({absl::NotFoundError(absl::StrCat("there is no remote plugin ", call.plugin)), ""});
+    answer({absl::NotFoundError(absl::StrCat("there is no remote plugin ", call.plugin))});
     return;
   }
   remote_plugins_->Call(call, answer);

@@ -86,6 +86,8 @@ void MachineChecks::OnRequest(const Json& request, bool undisturbed, bool lied) 
                                " at once and ", kTotalPerMinute, " a minute is the rate of all"));
   }
   const std::string job = JobOf(reasons.front());
+  // The first node that comes may be taken by pods of another job, whose own nodes cost otherwise.
+  for (auto& [other, burst] : bursts_) burst.undisturbed = burst.undisturbed && other == job;
   if (job.empty()) return;
   std::deque<absl::Time>& orders = orders_[job];
   orders.push_back(now);

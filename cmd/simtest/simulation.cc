@@ -318,6 +318,8 @@ class Simulation {
           operation.Number("server_error") > 0) {
         checks_.LoseAnswers(until + kube::ExecutorOptions().request_timeout);
       }
+      // What waits behind slow writes is given up unsent.
+      if (operation.Number("max_delay_ms") >= 1000) checks_.LoseAnswers(until);
       time_.At(until, [this, name = replica.name(), identity = replica.identity()] {
         Replica* later = Find(name);
         if (later->identity() == identity && later->alive()) later->network()->SetFaults({});

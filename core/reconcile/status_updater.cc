@@ -158,9 +158,11 @@ void StatusUpdater::NoteUnshown(const state::Workload& workload, Row& row) const
 }
 
 bool StatusUpdater::IsPutOff(state::WorkloadId id, Row& row, absl::Time now) {
-  const absl::Time until = row.since + kVictimsGo;
-  if (row.verdict.code != verdict::Code::kWaitingForVictims || now >= until ||
-      row.write.started() || !row.written_reason.empty() || !row.written_hash.empty()) {
+  const absl::Time until = row.since + kPassesSoon;
+  const bool passes_soon =
+      row.verdict.code == verdict::Code::kWaitingForVictims || row.verdict.awaited;
+  if (!passes_soon || now >= until || row.write.started() || !row.written_reason.empty() ||
+      !row.written_hash.empty()) {
     return false;
   }
   if (!std::exchange(row.put_off, true)) put_off_.Add(until, id);

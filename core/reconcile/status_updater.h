@@ -8,8 +8,9 @@
 // A write is *news* if the code (the condition's reason) differs from the last written one, else a
 // *refresh*: the same code with another hash. News of lone pods and groups go at once, after the
 // bindings of the step; so does another nominatedNodeName, on which other autoscalers act. The
-// first verdict of a workload that victims make room for waits for kVictimsGo: most of these
-// workloads start before that, and their verdicts would be written to be cleared. Conditions of a
+// first verdict of a workload that victims make room for, or that a plugin's answer about nodes is
+// awaited for, waits for kPassesSoon: most of these workloads start before that, and their verdicts
+// would be written to be cleared. Conditions of a
 // group's pods go at kConditionsPerSecond, but at once if another autoscaler acts on them (the hook
 // is off and the reason is, or was, Unschedulable). Refreshes of all kinds together go at
 // kRefreshesPerSecond: those of verdicts, and those of the conditions of groups' pods, take turns.
@@ -117,7 +118,7 @@ class StatusUpdater {
  private:
   static constexpr WriteAttempts::Rules kRules = {.backoff = {absl::Seconds(1), absl::Minutes(1)}};
   static constexpr absl::Duration kBindings = absl::Seconds(10);
-  static constexpr absl::Duration kVictimsGo = absl::Seconds(2);
+  static constexpr absl::Duration kPassesSoon = absl::Seconds(2);
 
   // At most so many per second on average, `burst` of them at once.
   class Pace {
@@ -233,7 +234,7 @@ class StatusUpdater {
   void Start(Row& row, const state::Workload& workload);
   void SetCondition(const state::Workload& workload, Row& row) const;
   void Enqueue(state::WorkloadId id, Row& row, absl::Time now);
-  // Nothing is written yet, and it may start before kVictimsGo is over: the row is looked at again
+  // Nothing is written yet, and it may start before kPassesSoon is over: the row is looked at again
   // then.
   bool IsPutOff(state::WorkloadId id, Row& row, absl::Time now);
   // True if the watch shows this verdict on all objects that bear it.

@@ -1,16 +1,23 @@
-// A plugin of Fairlead in C++: pods of a cost centre are bound while that is open.
+// A plugin of Fairlead in C++: pods of a cost centre are bound while that is open, and where that
+// has its nodes.
 //
 // usage: cost_centres ADDRESS FILE
 //
 // FILE has a line for each cost centre: "cad open" or "sim closed". It is read again for every
-// question, and while pods wait. The same plugin in Python is cost_centres.py.
+// question, and while pods wait. A node with the label example.com/cost-centre takes no pods of
+// another centre. Nodes with a smaller example.com/cents-per-hour come first.
+//
+// The same plugin in Python is cost_centres.py.
 // docs/remote-plugins.md says how to run it.
 #include <grpcpp/alarm.h>
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -24,6 +31,7 @@ namespace {
 namespace api = fairlead::plugin::v1;
 
 constexpr char kLabel[] = "example.com/cost-centre";
+constexpr char kPrice[] = "example.com/cents-per-hour";
 constexpr std::chrono::milliseconds kLookAgain{100};
 
 // Nothing: there is no such cost centre.
@@ -36,6 +44,32 @@ std::optional<bool> IsOpen(const std::string& path, const std::string& centre) {
   }
   return std::nullopt;
 }
+
+using Labels = google::protobuf::Map<std::string, std::string>;
+std::string Get(const Labels& labels, const char* key) {
+  const auto found = labels.find(key);
+  return found == labels.end() ? "" : found->second;
+}
+
+void Judge(const api::PodClass& pods, const api::Node& node, api::NodeJudgement& judgement) {
+  judgement.set_name(node.name());
+  const std::string centre = Get(node.labels(), kLabel);
+  if (!centre.empty() && centre != Get(pods.labels(), kLabel)) {
+    judgement.set_refusal("node(s) of another cost centre");
+    return;
+  }
+  const std::string price = Get(node.labels(), kPrice);
+  int cents = 0;
+  const auto [end, error] = std::from_chars(price.data(), price.data() + price.size(), cents);
+  if (price.empty() || error != std::errc() || end != price.data() + price.size()) return;
+  judgement.set_score(std::clamp(100 - cents, 0, 100));
+}
+
+// The nodes as one process of Fairlead has told them.
+struct Copy {
+  uint64_t version = 0;
+  std::map<std::string, api::Node> nodes;
+};
 
 // A question that waits for its cost centre: no thread waits with it.
 class OpenPermit final : public grpc::ServerUnaryReactor {
@@ -83,8 +117,9 @@ class OpenPermit final : public grpc::ServerUnaryReactor {
 };
 
 class CostCentres final
-    : public api::Plugin::WithCallbackMethod_Permit<api::Plugin::WithCallbackMethod_PostBind<
-          api::Plugin::WithCallbackMethod_Unreserve<api::Plugin::Service>>> {
+    : public api::Plugin::WithCallbackMethod_Permit<
+          api::Plugin::WithCallbackMethod_PostBind<api::Plugin::WithCallbackMethod_Unreserve<
+              api::Plugin::WithCallbackMethod_EvaluateNodes<api::Plugin::Service>>>> {
  public:
   explicit CostCentres(std::string path) : path_(std::move(path)) {}
 
@@ -103,7 +138,39 @@ class CostCentres final
     return Say("not bound ", request->pod(), context);
   }
 
+  grpc::ServerUnaryReactor* EvaluateNodes(grpc::CallbackServerContext* context,
+                                          const api::EvaluateNodesRequest* request,
+                                          api::EvaluateNodesResponse* response) override {
+    Evaluate(*request, *response);
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+
  private:
+  void Evaluate(const api::EvaluateNodesRequest& request, api::EvaluateNodesResponse& response) {
+    const std::lock_guard lock(copies_mutex_);
+    Copy& copy = copies_[request.session()];
+    if (request.base_version() == 0) {
+      copy = {};
+    } else if (request.base_version() != copy.version) {
+      response.set_need_snapshot(true);
+      return;
+    }
+    for (const api::Node& node : request.nodes()) copy.nodes[node.name()] = node;
+    for (const std::string& name : request.gone()) copy.nodes.erase(name);
+    copy.version = request.version();
+    for (const api::PodClass& pods : request.classes()) {
+      api::ClassJudgement& said = *response.add_classes();
+      said.set_number(pods.number());
+      if (pods.all_nodes()) {
+        for (const auto& [name, node] : copy.nodes) Judge(pods, node, *said.add_nodes());
+      } else {
+        for (const api::Node& node : request.nodes()) Judge(pods, node, *said.add_nodes());
+      }
+    }
+  }
+
   grpc::ServerUnaryReactor* Say(const std::string& what, const api::PodOnNode& pod,
                                 grpc::CallbackServerContext* context) {
     {
@@ -118,6 +185,8 @@ class CostCentres final
 
   const std::string path_;
   std::mutex mutex_;  // of standard output
+  std::mutex copies_mutex_;
+  std::map<uint64_t, Copy> copies_;  // by session
 };
 
 }  // namespace

@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
-"""A plugin of Fairlead in Python: pods of a cost centre are bound while that is open.
+"""A plugin of Fairlead in Python: pods of a cost centre are bound while that is open, and where that has its nodes.
 
 usage: cost_centres.py ADDRESS FILE
 
 FILE has a line for each cost centre: "cad open" or "sim closed". It is read again for every question, and while a pod waits.
+
+A node with the label example.com/cost-centre takes no pods of another centre. Nodes with a smaller
+example.com/cents-per-hour come first.
+
 The same plugin in C++ is cost_centres.cc. docs/remote-plugins.md says how to run it.
 """
 
 import os
 import sys
+import threading
 import time
 from concurrent import futures
 
@@ -17,6 +22,7 @@ import grpc
 from fairlead.plugin.v1 import plugin_pb2, plugin_pb2_grpc
 
 LABEL = "example.com/cost-centre"
+PRICE = "example.com/cents-per-hour"
 
 
 class CostCentres(plugin_pb2_grpc.PluginServicer):
@@ -24,6 +30,8 @@ class CostCentres(plugin_pb2_grpc.PluginServicer):
 
     def __init__(self, path):
         self.path = path
+        self.lock = threading.Lock()  # of the copies
+        self.copies = {}  # session -> (version, {name: node})
 
     def is_open(self, centre):
         """None: there is no such cost centre."""
@@ -45,6 +53,27 @@ class CostCentres(plugin_pb2_grpc.PluginServicer):
             time.sleep(0.1)
         return plugin_pb2.PermitResponse()  # the call has ended: nothing reads this
 
+    def EvaluateNodes(self, request, context):
+        with self.lock:
+            version, nodes = self.copies.get(request.session, (0, {}))
+            if request.base_version == 0:
+                nodes = {}
+            elif request.base_version != version:
+                return plugin_pb2.EvaluateNodesResponse(need_snapshot=True)
+            nodes.update((node.name, node) for node in request.nodes)
+            for name in request.gone:
+                nodes.pop(name, None)
+            self.copies[request.session] = (request.version, nodes)
+            return plugin_pb2.EvaluateNodesResponse(
+                classes=[
+                    plugin_pb2.ClassJudgement(
+                        number=pods.number,
+                        nodes=[judge(pods, node) for node in (nodes.values() if pods.all_nodes else request.nodes)],
+                    )
+                    for pods in request.classes
+                ]
+            )
+
     def PostBind(self, request, context):
         say("bound", request.pod)
         return plugin_pb2.PostBindResponse()
@@ -52,6 +81,14 @@ class CostCentres(plugin_pb2_grpc.PluginServicer):
     def Unreserve(self, request, context):
         say("not bound", request.pod)
         return plugin_pb2.UnreserveResponse()
+
+
+def judge(pods, node):
+    centre = node.labels.get(LABEL, "")
+    if centre not in ("", pods.labels.get(LABEL, "")):
+        return plugin_pb2.NodeJudgement(name=node.name, refusal="node(s) of another cost centre")
+    price = node.labels.get(PRICE, "")
+    return plugin_pb2.NodeJudgement(name=node.name, score=max(0, 100 - int(price)) if price.isdecimal() else 0)
 
 
 def say(what, pod):

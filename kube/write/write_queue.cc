@@ -55,7 +55,9 @@ struct ObjectNamer {
   std::string operator()(const model::EvictPod& a) const { return Pod(a); }
   std::string operator()(const model::SetPodUnschedulable& a) const { return Pod(a); }
   std::string operator()(const model::NominateNode& a) const { return Pod(a); }
-  std::string operator()(const model::CallPlugin& a) const { return Pod(*a.call); }
+  std::string operator()(const model::CallPlugin& a) const {
+    return a.call->question == nullptr ? Pod(*a.call) : absl::StrCat("plugin/", a.call->plugin);
+  }
   std::string operator()(const model::SetPodGroupSchedulability& a) const { return Group(a); }
   std::string operator()(const model::SetPodGroupAnnotations& a) const { return Group(a); }
   std::string operator()(const model::CreateNodeRequest& a) const {

@@ -6,10 +6,12 @@ namespace fairlead::engine {
 
 using Kind = state::StateChange::Kind;
 
-state::ChangeKinds Diagnoser::Kinds() const { return {Kind::kClassGone, Kind::kClaim}; }
+state::ChangeKinds Diagnoser::Kinds() const {
+  return {Kind::kClassGone, Kind::kClassAnswers, Kind::kClaim};
+}
 
 void Diagnoser::OnChange(const state::StateChange& change) {
-  if (change.kind == Kind::kClassGone) {
+  if (change.kind != Kind::kClaim) {
     cache_.erase(change.row);
     return;
   }

@@ -101,6 +101,7 @@ void AddUnblockers(const Outcome& outcome, bool hook_on, verdict::Verdict& v) {
         add(ResolvableBy::kUserChange, "remove the scheduling gates");
       } else {
         add(ResolvableBy::kTime, "wait until the plugin lets it in");
+        v.awaited = outcome.awaits;
       }
       break;
     case Code::kInsufficientCapacity:

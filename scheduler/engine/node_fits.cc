@@ -26,7 +26,9 @@ bool NodeFits::Possible(const Wanted& wanted, const NodeSet* within, uint64_t& w
   });
 }
 
-state::ChangeKinds NodeFits::Kinds() const { return {state::StateChange::Kind::kClassGone}; }
+state::ChangeKinds NodeFits::Kinds() const {
+  return {state::StateChange::Kind::kClassGone, state::StateChange::Kind::kClassAnswers};
+}
 
 void NodeFits::OnChange(const state::StateChange& change) {
   const auto first = rows_.lower_bound({change.row, 0});

@@ -16,14 +16,15 @@ bool NamesClaim(const state::PodClass& pod_class, absl::string_view claim) {
   return std::find(names.begin(), names.end(), claim) != names.end();
 }
 
-state::ChangeKinds NodeOrders::Kinds() const { return {Kind::kClassGone, Kind::kClaim}; }
+state::ChangeKinds NodeOrders::Kinds() const {
+  return {Kind::kClassGone, Kind::kClassAnswers, Kind::kClaim};
+}
 
 void NodeOrders::OnChange(const state::StateChange& change) {
   absl::erase_if(orders_, [&](const auto& entry) {
-    const bool goes =
-        change.kind == Kind::kClassGone
-            ? entry.first == change.row
-            : NamesClaim(state_.pod_class(entry.first), state_.devices().KeyOf(change.row));
+    const bool goes = change.kind != Kind::kClaim ? entry.first == change.row
+                                                  : NamesClaim(state_.pod_class(entry.first),
+                                                               state_.devices().KeyOf(change.row));
     if (goes) recency_.erase(entry.second->recency);
     return goes;
   });

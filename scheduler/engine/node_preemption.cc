@@ -19,9 +19,9 @@ bool SparesNone(const state::PodRecord&) { return false; }
 // ---- what may make a row wrong
 
 state::ChangeKinds NodePreemption::Kinds() const {
-  return {Kind::kNodeUsage, Kind::kNodeObject,    Kind::kNodesRanked,
-          Kind::kWorkload,  Kind::kPodLabelsCome, Kind::kPodCharged,
-          Kind::kBudget,    Kind::kBudgetGone,    Kind::kClassGone};
+  return {Kind::kNodeUsage,     Kind::kNodeObject,  Kind::kNodesRanked, Kind::kWorkload,
+          Kind::kPodLabelsCome, Kind::kPodCharged,  Kind::kBudget,      Kind::kBudgetGone,
+          Kind::kClassGone,     Kind::kClassAnswers};
 }
 
 void NodePreemption::OnChange(const state::StateChange& change) {
@@ -37,6 +37,7 @@ void NodePreemption::OnChange(const state::StateChange& change) {
     case Kind::kBudgetGone:
       return OnBudget(change.row);
     case Kind::kClassGone:
+    case Kind::kClassAnswers:
       std::erase_if(rows_, [&](const auto& row) { return row.first.pod_class == change.row; });
       return;
     default:

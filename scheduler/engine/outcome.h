@@ -56,6 +56,7 @@ struct Outcome {
   // (reservation.h).
   bool behind = false;
   int64_t position = 0;
+  bool awaits = false;           // kGated: a plugin has not judged all nodes yet
   bool tried = true;             // false: its turn did not come
   bool victims_sought = false;   // a search of reclaim or preempt was finished, and found none
   bool served_first = false;     // as a preemptor

@@ -4,6 +4,8 @@
 // Thread-safety: the thread that owns the state.
 #pragma once
 
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -19,9 +21,14 @@ class CallingPlugin : public virtual Plugin {
   virtual std::vector<model::RemoteCall> TakeCalls(absl::Time now) = 0;
   // When TakeCalls has something although nothing else happens.
   [[nodiscard]] virtual absl::Time wake_at() const = 0;
-  // `refusal`: the program's answer is no; only with OK.
-  virtual void Answered(uint64_t number, const absl::Status& status, const std::string& refusal,
-                        absl::Time now) = 0;
+  // `refusal`: the program's answer is no; `judgements`: of nodes, null if it has none. Both only
+  // with OK.
+  struct Answer {
+    absl::Status status;
+    std::string refusal = {};
+    std::shared_ptr<const model::NodeJudgements> judgements = {};
+  };
+  virtual void Answered(uint64_t number, const Answer& answer, absl::Time now) = 0;
 };
 
 }  // namespace fairlead::framework

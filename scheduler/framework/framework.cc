@@ -11,6 +11,7 @@
 #include "scheduler/framework/binding_points.h"
 #include "scheduler/framework/calling_plugin.h"
 #include "scheduler/framework/enqueue_points.h"
+#include "scheduler/framework/judging_plugin.h"
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::framework {
@@ -129,9 +130,16 @@ absl::Status Framework::Add(const Profile& profile, const Registry& registry) {
       run.pre_enqueue.push_back(pre_enqueue);
       pre_enqueue_.push_back(pre_enqueue);
     }
+    auto* const judging = dynamic_cast<JudgingPlugin*>(plugin->get());
+    const bool judges = judging != nullptr && (entry.filter || entry.score);
+    if (judges) {
+      judging->JudgeAt(entry.filter, entry.score);
+      run.judging.push_back(judging);
+      judging_.push_back(judging);
+    }
     const Depends depends = (*plugin)->DependsOn();
     const auto* domains = dynamic_cast<const DomainPlugin*>(plugin->get());
-    if (filter != nullptr && entry.filter) {
+    if (filter != nullptr && (entry.filter || judges)) {
       run.filters.push_back({filter, depends, domains});
       run.knows_shares |= entry.name == kGpuSharing;
     }
@@ -357,6 +365,15 @@ std::string Framework::RefusesEverywhere(const state::PodClass& pod_class) const
     if (!why.empty()) return why;
   }
   return "";
+}
+
+Framework::Awaited Framework::Awaits(const state::PodClass& pod_class) const {
+  for (const Filterer& filter : RunOf(pod_class).filters) {
+    if (!filter.plugin->FilterApplies(pod_class)) continue;
+    std::string what = filter.plugin->Awaits(pod_class);
+    if (!what.empty()) return {filter.plugin->Name(), std::move(what)};
+  }
+  return {};
 }
 
 bool Framework::FiltersNodeLocal(const state::PodClass& pod_class) const {

@@ -102,6 +102,10 @@ class FilterPlugin : public virtual Plugin {
                                               const state::NodeInfo&) const {
     return "";
   }
+  // What it waits for before it can judge all nodes for the class ("waits for .."): it refuses
+  // those that are left until then. Empty: nothing. Pods that fit nowhere meanwhile evict none, and
+  // no node is provisioned for them.
+  [[nodiscard]] virtual std::string Awaits(const state::PodClass&) const { return ""; }
   // May a pod of the class go to the node? `why` may be null; if it is not and the answer is no, it
   // is filled.
   virtual bool Filter(const Context& context, const state::NodeInfo& node, Status* why) const = 0;
@@ -255,6 +259,7 @@ Profile DefaultProfile();
 // and PreScore is part of Filter and Score here.
 bool Implements(const Plugin& plugin, Point point);
 
+class JudgingPlugin;
 class PreEnqueuePlugin;
 class ReservePlugin;
 class PermitPlugin;
@@ -331,6 +336,18 @@ class Framework {
   // What the first filter says that refuses the class on every node; empty if none does.
   // O(filters).
   [[nodiscard]] std::string RefusesEverywhere(const state::PodClass& pod_class) const;
+  // The first filter that waits for something, and for what (FilterPlugin::Awaits); or nothing.
+  // O(filters).
+  struct Awaited {
+    absl::string_view plugin;
+    std::string what;
+  };
+  [[nodiscard]] Awaited Awaits(const state::PodClass& pod_class) const;
+  // Those that judge nodes for the class; and those of all profiles.
+  [[nodiscard]] const std::vector<JudgingPlugin*>& Judging(const state::PodClass& pod_class) const {
+    return RunOf(pod_class).judging;
+  }
+  [[nodiscard]] const std::vector<JudgingPlugin*>& judging() const { return judging_; }
 
   [[nodiscard]] const BindingPoints& PointsOf(const state::PodClass& pod_class) const {
     return RunOf(pod_class).points;
@@ -401,6 +418,7 @@ class Framework {
     std::vector<Scorer> scores;
     std::vector<NormalizedScorer> normalized;
     std::vector<const PreEnqueuePlugin*> pre_enqueue;
+    std::vector<JudgingPlugin*> judging;
     BindingPoints points;
     bool knows_shares = false;  // plugin GpuSharing filters
     bool idle_first = false;
@@ -430,7 +448,8 @@ class Framework {
   std::vector<std::unique_ptr<Plugin>> plugins_;  // owners of what the runs point to
   std::vector<const PreEnqueuePlugin*> pre_enqueue_;
   std::vector<CallingPlugin*> calling_;
-  std::vector<Run> runs_;  // by profile
+  std::vector<JudgingPlugin*> judging_;  // of all profiles
+  std::vector<Run> runs_;                // by profile
 };
 
 }  // namespace fairlead::framework

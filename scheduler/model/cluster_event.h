@@ -90,6 +90,8 @@ struct ActionResult {
   int32_t extender = -1;
   // After a successful CallPlugin: why the program says no; empty: it says yes.
   std::string refusal = {};
+  // After a CallPlugin that evaluates nodes; null: every node is admitted, as if they were alike.
+  std::shared_ptr<const NodeJudgements> judgements = {};
 };
 
 // The watch of the kind has shown everything up to this resourceVersion. Sent after a list and with

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "scheduler/model/node_judgement.h"
 #include "scheduler/model/object_meta.h"
 
 namespace fairlead::model {
@@ -18,14 +20,15 @@ struct RemotePluginConfig {
   std::string ca_file;  // of the server's certificate; empty: plain text
   absl::Duration timeout = absl::Seconds(5);  // of each call but Permit
   absl::Duration permit_timeout = absl::Seconds(60);
-  bool ignorable = false;  // if it does not answer, pods pass
+  bool ignorable = false;   // if it does not answer, pods pass
+  bool node_usage = false;  // it is told what pods on the nodes request
   // Labels of pods that it is told. Pods without any of them pass; none: it is asked about all
   // pods.
   std::vector<std::string> pod_labels;
   friend bool operator==(const RemotePluginConfig&, const RemotePluginConfig&) = default;
 };
 
-enum class RemotePoint : uint8_t { kPermit, kPreBind, kPostBind, kUnreserve };
+enum class RemotePoint : uint8_t { kPermit, kPreBind, kPostBind, kUnreserve, kEvaluateNodes };
 
 struct RemoteCall {
   std::string plugin;
@@ -34,6 +37,7 @@ struct RemoteCall {
   std::string ns, name, uid, node;
   StringMap labels;
   std::string queue, pod_group;
+  std::shared_ptr<const NodeQuestion> question;  // of kEvaluateNodes, which is about no pod
 };
 
 }  // namespace fairlead::model

@@ -20,11 +20,25 @@ framework::NamedPlugin RemotePlugin::For(const model::RemotePluginConfig& config
           }};
 }
 
-bool RemotePlugin::BindingApplies(const state::PodClass& pod_class) const {
+bool RemotePlugin::Applies(const state::PodClass& pod_class) const {
   if (config_.pod_labels.empty()) return true;
   const model::StringMap& labels = pod_class.spec->labels_for_plugins;
   return std::any_of(config_.pod_labels.begin(), config_.pod_labels.end(),
                      [&](const std::string& label) { return labels.Has(label); });
+}
+
+state::StateSubscriber* RemotePlugin::Follow(const state::ClusterState* state) {
+  state_ = state;
+  nodes_.Follow(state);
+  return state != nullptr && nodes_.enabled() ? &nodes_ : nullptr;
+}
+
+void RemotePlugin::PodsWait(absl::Span<const state::PodClassId> classes, absl::Time) {
+  std::vector<state::PodClassId> asked;
+  for (const state::PodClassId id : classes) {
+    if (Applies(state_->pod_class(id))) asked.push_back(id);
+  }
+  nodes_.PodsWait(std::move(asked));
 }
 
 absl::Status RemotePlugin::Reserve(const framework::Placement& placement) {
@@ -77,7 +91,7 @@ Progress RemotePlugin::Ask(const framework::Placement& placement, RemotePoint po
   }
   Row& row = found->second;
   const bool permit = point == RemotePoint::kPermit;
-  Answer& answer = permit ? row.permitted : row.pre_bound;
+  Said& answer = permit ? row.permitted : row.pre_bound;
   uint64_t& number = permit ? row.permit : row.pre_bind;
   if (answer.has_value()) return *answer;
   if (number == 0) {
@@ -162,16 +176,26 @@ std::vector<RemoteCall> RemotePlugin::TakeCalls(absl::Time now) {
   std::vector<RemoteCall> calls;
   Send(permits_, now, calls);
   Send(others_, now, calls);
+  if (auto question = nodes_.TakeQuestion(now); question != nullptr) {
+    RemoteCall call;
+    call.plugin = config_.name;
+    call.point = RemotePoint::kEvaluateNodes;
+    call.number = about_nodes_ = ++numbers_;
+    call.question = std::move(question);
+    calls.push_back(std::move(call));
+  }
   return calls;
 }
 
 absl::Time RemotePlugin::wake_at() const {
   if (permits_.MaySend() || others_.MaySend()) return absl::InfinitePast();
-  return repeats_.empty() ? absl::InfiniteFuture() : repeats_.begin()->first;
+  return std::min(nodes_.wake_at(),
+                  repeats_.empty() ? absl::InfiniteFuture() : repeats_.begin()->first);
 }
 
-void RemotePlugin::Answered(uint64_t number, const absl::Status& status, const std::string& refusal,
-                            absl::Time now) {
+void RemotePlugin::Answered(uint64_t number, const Answer& said, absl::Time now) {
+  if (number == about_nodes_) return nodes_.Answered(said, now);
+  const absl::Status& status = said.status;
   const auto found = open_.find(number);
   if (found == open_.end()) return;
   Call call = std::move(found->second);
@@ -197,11 +221,11 @@ void RemotePlugin::Answered(uint64_t number, const absl::Status& status, const s
   if (uid == of_.end()) return;  // the pod has gone on, or is gone
   Row& row = rows_.at(uid->second);
   of_.erase(uid);
-  Answer& answer = call.call.point == RemotePoint::kPermit ? row.permitted : row.pre_bound;
+  Said& answer = call.call.point == RemotePoint::kPermit ? row.permitted : row.pre_bound;
   if (!answered) {
     answer = late_permit ? Progress::Failed(why) : AfterFailure(why);
   } else {
-    answer = refusal.empty() ? Progress::Done() : Progress::Failed(refusal);
+    answer = said.refusal.empty() ? Progress::Done() : Progress::Failed(said.refusal);
   }
 }
 

@@ -1,5 +1,6 @@
 // A plugin in another program (proto/fairlead/plugin/v1), as the framework sees it: at Permit and
-// PreBind the pod waits for its answer, PostBind and Unreserve tell it what became of the pod.
+// PreBind the pod waits for its answer, PostBind and Unreserve tell it what became of the pod. Its
+// filter and its score are remote_nodes.h's.
 //
 //   Permit ─call─▶ open ─OK──────▶ passes
 //                    ├─refusal──▶ the pod waits again, with the program's words
@@ -29,11 +30,17 @@
 #include "base/write_attempts.h"
 #include "scheduler/framework/binding_points.h"
 #include "scheduler/framework/calling_plugin.h"
+#include "scheduler/framework/judging_plugin.h"
 #include "scheduler/model/remote_plugin.h"
+#include "scheduler/plugins/remote_nodes.h"
 
 namespace fairlead::plugins {
 
-class RemotePlugin final : public framework::ReservePlugin,
+class RemotePlugin final : public framework::FilterPlugin,
+                           public framework::ScorePlugin,
+                           public framework::JudgingPlugin,
+                           public framework::FollowingPlugin,
+                           public framework::ReservePlugin,
                            public framework::PermitPlugin,
                            public framework::PreBindPlugin,
                            public framework::PostBindPlugin,
@@ -49,7 +56,36 @@ class RemotePlugin final : public framework::ReservePlugin,
 
   [[nodiscard]] absl::string_view Name() const override { return config_.name; }
   [[nodiscard]] std::vector<std::string> PodLabels() const override { return config_.pod_labels; }
-  [[nodiscard]] bool BindingApplies(const state::PodClass& pod_class) const override;
+  [[nodiscard]] bool BindingApplies(const state::PodClass& pod_class) const override {
+    return Applies(pod_class);
+  }
+
+  // What is asked about the nodes brings its answers as changes of the class.
+  [[nodiscard]] framework::Depends DependsOn() const override {
+    return framework::Depends::kNodeObject;
+  }
+  [[nodiscard]] bool FilterApplies(const state::PodClass& pod_class) const override {
+    return Applies(pod_class);
+  }
+  [[nodiscard]] std::string Awaits(const state::PodClass& pod_class) const override {
+    return nodes_.Awaits(pod_class);
+  }
+  bool Filter(const framework::Context& context, const state::NodeInfo& node,
+              framework::Status* why) const override {
+    return nodes_.Filter(context, node, why);
+  }
+  [[nodiscard]] bool ScoreApplies(const state::PodClass& pod_class) const override {
+    return Applies(pod_class);
+  }
+  [[nodiscard]] int64_t Score(const framework::Context& context,
+                              const state::NodeInfo& node) const override {
+    return nodes_.Score(context, node);
+  }
+  void JudgeAt(bool filter, bool score) override { nodes_.JudgeAt(filter, score); }
+  void PodsWait(absl::Span<const state::PodClassId> classes, absl::Time now) override;
+  std::vector<Changed> TakeChanged() override { return nodes_.TakeChanged(); }
+  state::StateSubscriber* Follow(const state::ClusterState* state) override;
+  std::string CheckConsistency() override { return nodes_.CheckConsistency(); }
 
   absl::Status Reserve(const framework::Placement& placement) override;
   void Unreserve(const framework::PodOnNode& pod) override;
@@ -60,8 +96,7 @@ class RemotePlugin final : public framework::ReservePlugin,
 
   std::vector<model::RemoteCall> TakeCalls(absl::Time now) override;
   [[nodiscard]] absl::Time wake_at() const override;
-  void Answered(uint64_t number, const absl::Status& status, const std::string& refusal,
-                absl::Time now) override;
+  void Answered(uint64_t number, const Answer& answer, absl::Time now) override;
 
   // Calls that wait for their turn or their repetition.
   [[nodiscard]] size_t waiting() const {
@@ -69,13 +104,13 @@ class RemotePlugin final : public framework::ReservePlugin,
   }
 
  private:
-  using Answer = std::optional<framework::Progress>;
+  using Said = std::optional<framework::Progress>;
   // Of a pod that is being bound.
   struct Row {
     model::RemoteCall pod;  // without point and number
     // Numbers of its questions; 0: not asked yet.
     uint64_t permit = 0, pre_bind = 0;
-    Answer permitted, pre_bound;
+    Said permitted, pre_bound;
   };
   struct Call {
     model::RemoteCall call;
@@ -89,6 +124,7 @@ class RemotePlugin final : public framework::ReservePlugin,
     [[nodiscard]] bool MaySend() const { return !calls.empty() && open < kMaxOpen; }
   };
 
+  [[nodiscard]] bool Applies(const state::PodClass& pod_class) const;
   framework::Progress Ask(const framework::Placement& placement, model::RemotePoint point);
   void Tell(model::RemoteCall call, model::RemotePoint point);
   void Enqueue(model::RemoteCall call);
@@ -101,6 +137,9 @@ class RemotePlugin final : public framework::ReservePlugin,
   [[nodiscard]] framework::Progress AfterFailure(const std::string& why) const;
 
   const model::RemotePluginConfig config_;
+  RemoteNodes nodes_{config_};
+  const state::ClusterState* state_ = nullptr;
+  uint64_t about_nodes_ = 0;  // number of the open question about nodes
   CallHealth health_;
   uint64_t numbers_ = 0;
   std::map<std::string, Row> rows_;                // by uid

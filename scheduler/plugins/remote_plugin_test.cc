@@ -64,7 +64,7 @@ class RemotePluginTest : public ::testing::Test {
     return texts;
   }
   void Answer(const absl::Status& status, const std::string& refusal = "", int64_t at = 0) {
-    plugin_->Answered(calls_.back().number, status, refusal, At(at));
+    plugin_->Answered(calls_.back().number, {status, refusal}, At(at));
   }
   // Reserve and the first question: its call is out.
   void Begin(const std::string& name, int64_t at = 0) {
@@ -135,7 +135,7 @@ TEST_F(RemotePluginTest, UnreserveIsToldOfWhatWasAsked) {
   Begin("p");
   plugin_->Unreserve(OnNode("p"));
   EXPECT_THAT(Calls(), ElementsAre("unreserve p")) << "its question is open still";
-  plugin_->Answered(calls_[0].number, absl::OkStatus(), "", At(0));
+  plugin_->Answered(calls_[0].number, {absl::OkStatus(), ""}, At(0));
   plugin_->Unreserve(OnNode("p"));
   EXPECT_THAT(Calls(), IsEmpty()) << "once";
   // A question that has not gone out is withdrawn.
@@ -152,10 +152,10 @@ TEST_F(RemotePluginTest, AnOldAnswerIsNoneToANewQuestion) {
   plugin_->Unreserve(OnNode("p"));
   EXPECT_THAT(Calls(), ElementsAre("unreserve p"));
   Begin("p");
-  plugin_->Answered(calls_[0].number, absl::OkStatus(), "no", At(0));
+  plugin_->Answered(calls_[0].number, {absl::OkStatus(), "no"}, At(0));
   EXPECT_EQ(Said(plugin_->Permit(About("p"))), "waits");
-  plugin_->Answered(calls_[0].number, absl::OkStatus(), "", At(0));
-  plugin_->Answered(99, absl::OkStatus(), "", At(0));
+  plugin_->Answered(calls_[0].number, {absl::OkStatus(), ""}, At(0));
+  plugin_->Answered(99, {absl::OkStatus(), ""}, At(0));
   EXPECT_EQ(Said(plugin_->Permit(About("p"))), "waits") << "an answer twice, and to nothing";
   Answer(absl::OkStatus());
   EXPECT_EQ(Said(plugin_->Permit(About("p"))), "passes");
@@ -211,7 +211,7 @@ TEST_F(RemotePluginTest, SlowPermitsDoNotHoldBackWhatIsTold) {
   EXPECT_THAT(Calls(), IsEmpty());
   plugin_->Unreserve(OnNode("p0"));
   EXPECT_THAT(Calls(), ElementsAre("unreserve p0"));
-  plugin_->Answered(calls_[0].number, absl::OkStatus(), "", At(0));
+  plugin_->Answered(calls_[0].number, {absl::OkStatus(), ""}, At(0));
   EXPECT_EQ(plugin_->wake_at(), absl::InfinitePast());
   EXPECT_THAT(Calls(), ElementsAre(absl::StrCat("permit p", RemotePlugin::kMaxOpen)));
 }

@@ -47,6 +47,9 @@ struct StateChange {
     kPodLabelsCome,
     // The last pod of the class goes, and with it the row: the id may be given to another class.
     kClassGone,
+    // A plugin that has its answers from elsewhere has another one about some node for pods of the
+    // class (ClusterState::AnswersChanged). Whatever is kept of answers for the class goes.
+    kClassAnswers,
     // Something that a decision about the workload could depend on: its objects, its pods or their
     // status.
     kWorkload,

@@ -170,6 +170,7 @@ class Reader final : public StateSubscriber {
       case Kind::kClassGone:
         specs_.erase(change.row);
         return;
+      case Kind::kClassAnswers:
       case Kind::kPodLabelsGo:
       case Kind::kPodLabelsCome:
       case Kind::kQueue:

@@ -120,6 +120,10 @@ class ClusterState {
   // answers are set (empty: none) or it is seen on a node. Nothing is done for a pod that is not
   // ours. O(1), and what a change of the class costs.
   Change SetNodeAnswers(PodId pod, const model::NodeAnswers& answers);
+  // A filter or score says something else about nodes for pods of the class than it did, although
+  // neither the nodes nor the pods have changed. Nothing is told if the class is another one by
+  // now.
+  Change AnswersChanged(PodClassId id, uint64_t serial);
 
   // Objects of storage. What a pod's volumes ask of its node is in its class's spec (volume_needs).
   // O(pods that are classed anew): of a claim its pods, of a volume its claim's; if what the

@@ -413,6 +413,16 @@ Change ClusterState::SetNodeAnswers(PodId id, const model::NodeAnswers& answers)
   return change;
 }
 
+Change ClusterState::AnswersChanged(PodClassId id, uint64_t serial) {
+  Change change;
+  if (id >= classes_.size() || classes_[id].users == 0 || classes_[id].serial != serial) {
+    return change;
+  }
+  Tell({.kind = StateChange::Kind::kClassAnswers, .row = id});
+  change.capacity = true;
+  return change;
+}
+
 Change ClusterState::PlaceFromApi(PodRecord& record, const model::Pod& pod) {
   Change change;
   const PodStatus former = record.status;

@@ -124,6 +124,8 @@ struct Verdict {
   // none: no node was. And how many of them would take it if they were empty.
   std::optional<int64_t> nodes_asked;
   int64_t nodes_fit_empty = 0;
+  // kGated: a plugin's answer is on its way, so that this is hardly worth telling.
+  bool awaited = false;
   bool victims_sought = false;        // a search for pods to evict was finished, and found none
   bool may_preempt = true;            // false: its preemptionPolicy is Never
   std::vector<Unblocker> unblockers;  // best first

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -51,7 +52,7 @@ class RemotePluginsTest : public IntegrationTest, public ::testing::WithParamInt
         "the plugin serves", [&] { return absl::StrContains(plugin_->Log(), "serves at"); },
         [&] { return plugin_->Log(); }));
   }
-  void Schedule(const std::string& permit_timeout = "10m") {
+  void Schedule(const std::string& permit_timeout = "10m", bool judges = false) {
     Settings settings;
     settings.more = absl::StrCat(
         "remotePlugins:\n- {name: CostCentres, address: \"", address_,
@@ -59,7 +60,10 @@ class RemotePluginsTest : public IntegrationTest, public ::testing::WithParamInt
         "---\napiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n",
         "profiles:\n- schedulerName: fairlead\n  plugins:\n",
         "    permit: {enabled: [{name: CostCentres}]}\n",
-        "    postBind: {enabled: [{name: CostCentres}]}\n");
+        "    postBind: {enabled: [{name: CostCentres}]}\n",
+        judges ? "    filter: {enabled: [{name: CostCentres}]}\n"
+                 "    score: {enabled: [{name: CostCentres}]}\n"
+               : "");
     Start(settings);
   }
   void MakePodOf(const std::string& name, const std::string& centre,
@@ -159,6 +163,59 @@ TEST_P(RemotePluginsTest, APermitHasATimeOut) {
   MakePodOf("closed", "sim");
   EXPECT_TRUE(Refused("closed", "did not permit within 1s"));
   EXPECT_TRUE(Said("not bound default/closed on n1"));
+}
+
+// Of cost centre `centre`, at this price.
+std::string LabelsOf(const std::string& centre, const std::string& cents) {
+  return absl::StrCat(R"({"metadata":{"labels":{)",
+                      centre.empty() ? "" : absl::StrCat("\"", kCentre, "\":\"", centre, "\","),
+                      R"("example.com/cents-per-hour":")", cents, R"("}}})");
+}
+
+TEST_P(RemotePluginsTest, ItSaysWhereThePodsGo) {
+  MakeNode("n2", 8);
+  MakeNode("n3", 8);
+  for (const auto& [node, centre, cents] :
+       {std::tuple{"n1", "", "80"}, {"n2", "", "20"}, {"n3", "sim", "5"}}) {
+    api().Merge(Path("/api/v1/nodes", node), LabelsOf(centre, cents));
+  }
+  Schedule("10m", /*judges=*/true);
+  MakePodOf("first", "cad");
+  MakePodOf("other", "");
+  ASSERT_TRUE(Bound({"other"})) << "it is not asked about";
+  EXPECT_EQ(NodeOf("first"), "") << "the plugin is away";
+  Serve();
+  ASSERT_TRUE(Bound({"first"}));
+  EXPECT_EQ(NodeOf("first"), "n2") << "the cheaper of the two that admit it";
+  WriteCentres("cad open\nsim open\n");
+  MakePodOf("second", "sim");
+  ASSERT_TRUE(Bound({"second"}));
+  EXPECT_EQ(NodeOf("second"), "n3");
+  // The nodes change, and it is asked again: none is left for the centre.
+  api().Merge(Path("/api/v1/nodes", "n1"), LabelsOf("sim", "3"));
+  api().Merge(Path("/api/v1/nodes", "n2"), LabelsOf("sim", "1"));
+  int probes = 0;
+  ASSERT_TRUE(Eventually("pods of the other centre go to the cheapest node now", [&] {
+    const std::string probe = absl::StrCat("probe-", ++probes);
+    MakePodOf(probe, "sim");
+    return Bound({probe}) && NodeOf(probe) == "n2";
+  }));
+  MakePodOf("third", "cad");
+  const auto message = [&] {
+    const Json object = Pod("third");
+    const Json* const condition = FindCondition(object, "PodScheduled");
+    return condition == nullptr ? "" : condition->TextAt({"message"});
+  };
+  EXPECT_TRUE(Eventually(
+      "it is refused everywhere",
+      [&] { return absl::StrContains(message(), "3 node(s) of another cost centre"); }, message));
+  // It dies. A node for the centre comes while it is away, and it judges that when it is back.
+  plugin_->Kill();
+  MakeNode("n4", 8);
+  api().Merge(Path("/api/v1/nodes", "n4"), LabelsOf("cad", "1"));
+  Serve();
+  ASSERT_TRUE(Bound({"third"}));
+  EXPECT_EQ(NodeOf("third"), "n4");
 }
 
 INSTANTIATE_TEST_SUITE_P(Examples, RemotePluginsTest,

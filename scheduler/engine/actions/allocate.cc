@@ -141,7 +141,7 @@ bool AllocatePass::HoldsEquivalents(const state::Workload& workload) {
          (outcome.code == Code::kInsufficientCapacity || outcome.code == Code::kQueueLimitReached ||
           outcome.code == Code::kNonPreemptibleOverQuota ||
           outcome.code == Code::kTopologyInfeasible || outcome.code == Code::kMissingObject ||
-          outcome.code == Code::kInvalidRequest);
+          outcome.code == Code::kInvalidRequest || outcome.code == Code::kGated);
 }
 
 bool AllocatePass::Place(queues::QueueId leaf, const state::Workload& workload, NextJob& next) {

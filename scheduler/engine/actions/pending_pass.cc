@@ -350,6 +350,16 @@ Outcome& PendingPass::RecordUnmet(queues::QueueId leaf, const state::Workload& w
                                      ": the scheduler extenders admit it to no node (",
                                      model::RefusalsOf(answers), ")");
     }
+    // A node that was not judged yet may take it: nothing is evicted for it, and nothing bought.
+    if (outcome.code == Code::kInsufficientCapacity) {
+      const framework::Framework::Awaited awaited =
+          in_.framework.Awaits(in_.state.class_of(failed));
+      if (!awaited.what.empty()) {
+        outcome.code = Code::kGated;
+        outcome.subject = verdict::HeldByPlugin(awaited.plugin, awaited.what);
+        outcome.awaits = true;
+      }
+    }
   }
   outcome.bound_to_topology = BoundToTopology(workload);
   outcome.failed_pod = failed;
