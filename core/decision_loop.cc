@@ -534,6 +534,7 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
   CountUnschedulable();
   NoteChanges();
   verdicts.Update(*engine, waiting, std::exchange(waiting_changes, {}), now);
+  wake_at = std::min(wake_at, verdicts.stays_until());
   std::vector<model::Action> writes;
   usage.Update(*engine, now, writes);
   wake_at = std::min(wake_at, usage.wake_at());

@@ -242,5 +242,55 @@ TEST_F(JudgedNodesTest, EqualPodsAreOneQuestion) {
   EXPECT_THAT(BoundIn(Step(1)), SizeIs(300));
 }
 
+// A node that changes is a question; the answer changes nothing, and nothing is written.
+TEST_F(JudgedNodesTest, WhatWasToldStaysWhileItIsAsked) {
+  Put(MakeNode("a", 1));
+  for (int i = 0; i < 50; ++i) Put(Pod(absl::StrCat("p", i), 2));
+  Judge(Step(1), {});
+  StepResult step = Step(1);
+  EXPECT_THAT(Of<model::SetPodUnschedulable>(step), SizeIs(50));
+  AnswerAll(step);
+  model::Node changed = MakeNode("a", 1);
+  for (const char* rack : {"r1", "r2"}) {
+    changed.meta.labels.Set("rack", rack);
+    Put(changed);
+    Put(Pod(absl::StrCat("new-", rack), 2));  // behind the others
+    step = Step(2);
+    EXPECT_THAT(Of<model::SetPodUnschedulable>(step), IsEmpty());
+    Judge(step, {});
+    step = Step(2);
+    const auto told = Of<model::SetPodUnschedulable>(step);
+    ASSERT_THAT(told, SizeIs(1));
+    EXPECT_EQ(told[0].name, absl::StrCat("new-", rack));
+    AnswerAll(step);
+  }
+  // It stays away: all are told.
+  changed.meta.labels.Set("rack", "r3");
+  Put(changed);
+  FailQuestion(Step(3), absl::UnavailableError("away"));
+  std::vector<std::string> reasons;
+  step = Step(3);
+  for (absl::Time now = step.wake_at; now < At(6); now = step.wake_at) {
+    step = StepAt(now);
+    for (const auto& told : Of<model::SetPodUnschedulable>(step)) reasons.push_back(told.reason);
+    if (QuestionIn(step) == nullptr) continue;
+    FailQuestion(step, absl::UnavailableError("away"));
+    step = StepAt(now);
+    for (const auto& told : Of<model::SetPodUnschedulable>(step)) reasons.push_back(told.reason);
+  }
+  EXPECT_THAT(reasons, SizeIs(52));
+  EXPECT_THAT(reasons, ::testing::Each("Gated"));
+}
+
+TEST_F(JudgedNodesTest, AFirstQuestionIsNotToldAtAll) {
+  for (int i = 0; i < 4; ++i) Put(MakeNode(absl::StrCat("n", i), 8));
+  for (int i = 0; i < 40; ++i) Put(Pod(absl::StrCat("p", i)));
+  const StepResult asked = Step(1);
+  Judge(asked, {});
+  const StepResult step = Step(1);
+  EXPECT_THAT(BoundIn(step), SizeIs(32));
+  EXPECT_THAT(Of<model::SetPodUnschedulable>(step), SizeIs(8)) << "those that do not fit";
+}
+
 }  // namespace
 }  // namespace fairlead::core::testing

@@ -1,6 +1,7 @@
 #include "core/reconcile/status_updater.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -159,9 +160,7 @@ void StatusUpdater::NoteUnshown(const state::Workload& workload, Row& row) const
 
 bool StatusUpdater::IsPutOff(state::WorkloadId id, Row& row, absl::Time now) {
   const absl::Time until = row.since + kPassesSoon;
-  const bool passes_soon =
-      row.verdict.code == verdict::Code::kWaitingForVictims || row.verdict.awaited;
-  if (!passes_soon || now >= until || row.write.started() || !row.written_reason.empty() ||
+  if (row.verdict.code != verdict::Code::kWaitingForVictims || now >= until || row.write.started() || !row.written_reason.empty() ||
       !row.written_hash.empty()) {
     return false;
   }
@@ -231,6 +230,20 @@ void StatusUpdater::RenewBehind(const engine::Waiting& entry, state::WorkloadId 
   Renew(own, now);
 }
 
+bool StatusUpdater::StaysAsItIs(const engine::Waiting& entry,
+                                const std::map<state::WorkloadId, Awaited>& before,
+                                absl::Time now) {
+  if (!entry.verdict.awaited) return false;
+  const std::string& uid = state_.workload(entry.workload).uid;
+  const auto known = before.find(entry.workload);
+  const bool same = known != before.end() && known->second.uid == uid;
+  const absl::Time since = same ? known->second.since : now;
+  awaited_[entry.workload] = {uid, since};
+  if (now >= since + kPassesSoon) return false;
+  stays_until_ = std::min(stays_until_, since + kPassesSoon);
+  return true;
+}
+
 void StatusUpdater::Update(const engine::Engine& engine,
                            const std::vector<engine::Waiting>& waiting,
                            const engine::WaitingChanges& changes, absl::Time now) {
@@ -238,8 +251,23 @@ void StatusUpdater::Update(const engine::Engine& engine,
   if (changes.all) equivalence_classes_.clear();
   const std::vector<state::WorkloadId> alone_before = std::exchange(alone_, {});
   absl::flat_hash_map<uint64_t, const engine::Waiting*> settled;  // few of them need a check
+  absl::flat_hash_set<uint64_t> kept;                             // classes that stay as they are
+  const auto keep = [&](state::WorkloadId workload) {
+    if (Row* const row = FindRow(state_.workload(workload)); row != nullptr) row->round = round_;
+  };
+  const std::map<state::WorkloadId, Awaited> awaited_before = std::exchange(awaited_, {});
+  stays_until_ = absl::InfiniteFuture();
   for (const engine::Waiting& entry : waiting) {
     alone_.push_back(entry.workload);
+    if (StaysAsItIs(entry, awaited_before, now)) {
+      keep(entry.workload);
+      if (entry.behind == 0) continue;
+      kept.insert(entry.equivalence_class);
+      if (changes.all) engine.ForEachBehind(entry, keep);
+      const auto known = equivalence_classes_.find(entry.equivalence_class);
+      if (known != equivalence_classes_.end()) known->second.round = round_;
+      continue;
+    }
     Renew(entry, now);
     if (entry.behind == 0) continue;
     ClassRow& equivalence_class = equivalence_classes_[entry.equivalence_class];
@@ -261,10 +289,22 @@ void StatusUpdater::Update(const engine::Engine& engine,
     if (entry == settled.end()) return;
     RenewBehind(*entry->second, workload, entry->second->behind, now);
   };
-  for (const state::WorkloadId workload : changes.came) look(workload);
-  for (const state::WorkloadId workload : alone_before) look(workload);
+  std::vector<state::WorkloadId> came = std::exchange(came_meanwhile_, {});
+  came.insert(came.end(), changes.came.begin(), changes.came.end());
   std::vector<state::WorkloadId> gone = changes.left;
-  gone.insert(gone.end(), alone_before.begin(), alone_before.end());
+  const auto stays = [&](state::WorkloadId workload) {
+    if (kept.empty() || !kept.contains(engine.EquivalenceClassOf(workload))) return false;
+    came_meanwhile_.push_back(workload);
+    return true;
+  };
+  for (const state::WorkloadId workload : came) {
+    if (!stays(workload)) look(workload);
+  }
+  for (const state::WorkloadId workload : alone_before) {
+    if (stays(workload)) continue;  // if it has left, it is among those
+    look(workload);
+    gone.push_back(workload);
+  }
   if (changes.all) {
     gone.resize(rows_.size());
     std::iota(gone.begin(), gone.end(), state::WorkloadId{0});
@@ -343,7 +383,11 @@ size_t StatusUpdater::conditions_known() const {
 
 absl::Time StatusUpdater::Since(state::WorkloadId workload) const {
   const Row* row = FindRow(state_.workload(workload));
-  return row == nullptr ? absl::InfinitePast() : row->since;
+  if (row != nullptr) return row->since;
+  const auto awaited = awaited_.find(workload);
+  const bool same = awaited != awaited_.end() &&
+                    awaited->second.uid == state_.workload(workload).uid;
+  return same ? awaited->second.since : absl::InfinitePast();
 }
 
 }  // namespace fairlead::core

@@ -8,9 +8,10 @@
 // A write is *news* if the code (the condition's reason) differs from the last written one, else a
 // *refresh*: the same code with another hash. News of lone pods and groups go at once, after the
 // bindings of the step; so does another nominatedNodeName, on which other autoscalers act. The
-// first verdict of a workload that victims make room for, or that a plugin's answer about nodes is
-// awaited for, waits for kPassesSoon: most of these workloads start before that, and their verdicts
-// would be written to be cleared. Conditions of a
+// first verdict of a workload that victims make room for waits for kPassesSoon: most of these
+// workloads start before that, and their verdicts would be written to be cleared. Of a workload that
+// a plugin's answer about nodes is awaited for (Verdict::awaited) nothing is looked at for so long:
+// what is told of it stays. Conditions of a
 // group's pods go at kConditionsPerSecond, but at once if another autoscaler acts on them (the hook
 // is off and the reason is, or was, Unschedulable). Refreshes of all kinds together go at
 // kRefreshesPerSecond: those of verdicts, and those of the conditions of groups' pods, take turns.
@@ -109,6 +110,9 @@ class StatusUpdater {
   // Pods of groups whose last written conditions are remembered. O(groups).
   [[nodiscard]] size_t conditions_known() const;
 
+  // When what stayed as it was, because an answer is awaited, is to be told: Update is to be called
+  // by then. Infinite future if never.
+  [[nodiscard]] absl::Time stays_until() const { return stays_until_; }
   // When Flush has something to write although nothing changed; infinite future if never.
   [[nodiscard]] absl::Time wake_at() const { return wake_at_; }
   // Since when the workload has waited with the code of the last Update; infinite past if it did
@@ -212,12 +216,20 @@ class StatusUpdater {
     std::string uid;
     std::vector<std::string> unshown;  // values that the watch may show still
   };
+  // A workload for which a plugin's answer is awaited.
+  struct Awaited {
+    std::string uid;
+    absl::Time since;
+  };
   // The workloads behind an entry, as of the last Update.
   struct ClassRow {
     verdict::Verdict verdict;  // of the entry, without its position
     uint64_t round = 0;
   };
 
+  // An answer is awaited for the entry, and has been for less than kPassesSoon.
+  bool StaysAsItIs(const engine::Waiting& entry,
+                   const std::map<state::WorkloadId, Awaited>& before, absl::Time now);
   // Updates one entry, of the workload alone.
   void Renew(const engine::Waiting& entry, absl::Time now);
   // The `place`th behind `entry`.
@@ -351,6 +363,9 @@ class StatusUpdater {
   bool pods_were_refreshed_ = false;  // by the last place of that pace; else a verdict was
   Pace pods_pace_{kConditionsPerSecond, 32};
   Pace repeat_pace_{kRepeatsPerSecond, 1};
+  std::map<state::WorkloadId, Awaited> awaited_;  // of entries in the last Update
+  absl::Time stays_until_ = absl::InfiniteFuture();
+  std::vector<state::WorkloadId> came_meanwhile_;  // behind such entries, and not looked at
   absl::Time wake_at_ = absl::InfiniteFuture();
   bool was_full_ = false;  // writes wait for a place in flight
   uint64_t round_ = 0, serials_ = 0, turn_ = 0;
