@@ -160,8 +160,8 @@ void StatusUpdater::NoteUnshown(const state::Workload& workload, Row& row) const
 
 bool StatusUpdater::IsPutOff(state::WorkloadId id, Row& row, absl::Time now) {
   const absl::Time until = row.since + kPassesSoon;
-  if (row.verdict.code != verdict::Code::kWaitingForVictims || now >= until || row.write.started() || !row.written_reason.empty() ||
-      !row.written_hash.empty()) {
+  if (row.verdict.code != verdict::Code::kWaitingForVictims || now >= until ||
+      row.write.started() || !row.written_reason.empty() || !row.written_hash.empty()) {
     return false;
   }
   if (!std::exchange(row.put_off, true)) put_off_.Add(until, id);
@@ -385,8 +385,8 @@ absl::Time StatusUpdater::Since(state::WorkloadId workload) const {
   const Row* row = FindRow(state_.workload(workload));
   if (row != nullptr) return row->since;
   const auto awaited = awaited_.find(workload);
-  const bool same = awaited != awaited_.end() &&
-                    awaited->second.uid == state_.workload(workload).uid;
+  const bool same =
+      awaited != awaited_.end() && awaited->second.uid == state_.workload(workload).uid;
   return same ? awaited->second.since : absl::InfinitePast();
 }
 

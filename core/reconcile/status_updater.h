@@ -9,14 +9,13 @@
 // *refresh*: the same code with another hash. News of lone pods and groups go at once, after the
 // bindings of the step; so does another nominatedNodeName, on which other autoscalers act. The
 // first verdict of a workload that victims make room for waits for kPassesSoon: most of these
-// workloads start before that, and their verdicts would be written to be cleared. Of a workload that
-// a plugin's answer about nodes is awaited for (Verdict::awaited) nothing is looked at for so long:
-// what is told of it stays. Conditions of a
-// group's pods go at kConditionsPerSecond, but at once if another autoscaler acts on them (the hook
-// is off and the reason is, or was, Unschedulable). Refreshes of all kinds together go at
-// kRefreshesPerSecond: those of verdicts, and those of the conditions of groups' pods, take turns.
-// No hash includes changing numbers (position, used, node counts): a change of them alone is never
-// written.
+// workloads start before that, and their verdicts would be written to be cleared. Of a workload
+// that a plugin's answer about nodes is awaited for (Verdict::awaited) nothing is looked at for so
+// long: what is told of it stays. Conditions of a group's pods go at kConditionsPerSecond, but at
+// once if another autoscaler acts on them (the hook is off and the reason is, or was,
+// Unschedulable). Refreshes of all kinds together go at kRefreshesPerSecond: those of verdicts, and
+// those of the conditions of groups' pods, take turns. No hash includes changing numbers (position,
+// used, node counts): a change of them alone is never written.
 //
 // A workload has one write of its verdict in flight: what changes meanwhile waits for the answer.
 // At most `max_in_flight` writes are unanswered; the others wait here, and are made when their turn
@@ -228,8 +227,8 @@ class StatusUpdater {
   };
 
   // An answer is awaited for the entry, and has been for less than kPassesSoon.
-  bool StaysAsItIs(const engine::Waiting& entry,
-                   const std::map<state::WorkloadId, Awaited>& before, absl::Time now);
+  bool StaysAsItIs(const engine::Waiting& entry, const std::map<state::WorkloadId, Awaited>& before,
+                   absl::Time now);
   // Updates one entry, of the workload alone.
   void Renew(const engine::Waiting& entry, absl::Time now);
   // The `place`th behind `entry`.

@@ -29,6 +29,7 @@ std::string Placer::CheckConsistency() const {
   for (const NodeOrders* order : {&now_, &future_, &idle_}) {
     if (std::string wrong = order->CheckConsistency(); !wrong.empty()) return wrong;
   }
+  if (std::string wrong = expected_.CheckConsistency(); !wrong.empty()) return wrong;
   return topology_.CheckConsistency();
 }
 
@@ -84,9 +85,15 @@ Placer::Candidate Placer::Look(state::PodClassId pod_class, state::NodeId id, Mo
   return candidate;
 }
 
+bool Placer::MayWait(const state::PodClass& pod_class) const {
+  return expected_.Any() || requester_.has_value() || pod_class.SharesGpu() ||
+         !pod_class.spec->resource_claims.empty() || !pod_class.spec->claims_to_join.empty();
+}
+
 std::optional<Placer::Choice> Placer::BestByOrder(state::PodClassId pod_class, Mode mode) {
   const framework::Context context{state_, state_.pod_class(pod_class), pod_class, Capacity::kNow};
-  const bool may_prefer_waiting = framework_.MayPreferWaiting(context);
+  const bool may_prefer_waiting =
+      MayWait(context.pod_class) && framework_.MayPreferWaiting(context);
   // Of all places that are compared the scores have to be normalised by the same.
   std::optional<NodeOrders::Candidates> among;
   if (may_prefer_waiting) {

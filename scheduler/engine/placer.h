@@ -26,6 +26,7 @@
 #include <string>
 #include <vector>
 
+#include "scheduler/engine/expected_capacity.h"
 #include "scheduler/engine/gang.h"
 #include "scheduler/engine/hypothesis.h"
 #include "scheduler/engine/node_order.h"
@@ -66,6 +67,7 @@ class Placer {
         feasibility_(state, framework),
         gpu_order_(gpu_order),
         changes_(state),
+        expected_(state),
         now_(state, framework, changes_, framework::Capacity::kNow, limits),
         future_(state, framework, changes_, framework::Capacity::kFuture, limits),
         idle_(state, framework, changes_, framework::Capacity::kFuture, limits,
@@ -74,7 +76,7 @@ class Placer {
 
   // What it derives from the state; to be subscribed by its owner, in this order.
   [[nodiscard]] std::vector<state::StateSubscriber*> Subscribers() {
-    return {&changes_, &now_, &future_, &idle_, &topology_};
+    return {&changes_, &expected_, &now_, &future_, &idle_, &topology_};
   }
   [[nodiscard]] const NodeChanges& node_changes() const { return changes_; }
   // The first difference between what it derives and a look at everything, or empty.
@@ -194,6 +196,8 @@ class Placer {
   // A pod that has to wait does so where it did before, if that is no later than `best`.
   Choice NominatedChoice(const state::PodRecord& pod, Mode mode, const Area& area,
                          const Choice& best);
+  // False: a node on which a pod of the class would fit later is one on which it fits now.
+  [[nodiscard]] bool MayWait(const state::PodClass& pod_class) const;
   // None: the order of the class cannot say.
   std::optional<Choice> BestByOrder(state::PodClassId pod_class, Mode mode);
   // All nodes on which a pod of the class may go, by name.
@@ -212,6 +216,7 @@ class Placer {
   const Feasibility feasibility_;
   const state::GpuOrder gpu_order_;
   NodeChanges changes_;
+  ExpectedCapacity expected_;
   NodeOrders now_, future_, idle_;  // `idle_` takes the place of `now_` for promises
   TopologyIndex topology_;
   const Reservations* reservations_ = nullptr;
