@@ -218,13 +218,13 @@ bool DecisionLoop::Impl::PluginAnswered(const model::ActionResult& result, absl:
   const PluginCall call = found->second;
   plugin_calls.erase(found);
   call.plugin->Answered(call.number, {result.status, result.refusal, result.judgements}, now);
-  TakeJudgements();
+  TakeJudgements(now);
   return true;
 }
 
-void DecisionLoop::Impl::TakeJudgements() {
+void DecisionLoop::Impl::TakeJudgements(absl::Time now) {
   for (framework::JudgingPlugin* plugin : engine->framework().judging()) {
-    for (const framework::JudgingPlugin::Changed& changed : plugin->TakeChanged()) {
+    for (const framework::JudgingPlugin::Changed& changed : plugin->TakeChanged(now)) {
       if (state.AnswersChanged(changed.id, changed.serial).Any()) dirty = true;
     }
   }

@@ -39,13 +39,15 @@ absl::Status ReadPlugin(const dom::element& value, const std::string& path,
                   {"permitTimeout", Span(&plugin.permit_timeout)},
                   {"ignorable", Flag(&plugin.ignorable)},
                   {"nodeUsage", Flag(&plugin.node_usage)},
+                  {"maxAge", Span(&plugin.max_age)},
                   {"podLabels", [&plugin](const dom::element& v, const std::string& at) {
                      return ReadLabels(v, at, plugin.pod_labels);
                    }}}));
   if (plugin.name.empty()) return Bad(path, "name is missing");
   if (plugin.address.empty()) return Bad(path, "address is missing");
   for (const auto& [field, span] :
-       {std::pair{"timeout", plugin.timeout}, std::pair{"permitTimeout", plugin.permit_timeout}}) {
+       {std::pair{"timeout", plugin.timeout}, std::pair{"permitTimeout", plugin.permit_timeout},
+        std::pair{"maxAge", plugin.max_age}}) {
     if (span > absl::ZeroDuration()) continue;
     return Bad(absl::StrCat(path, ".", field), "must be more than zero");
   }

@@ -462,6 +462,7 @@ StepResult DecisionLoop::Impl::Step(absl::Time now) {
   if (refusals.TakeChanges()) dirty = true;
   if (dirty || now >= wake_at) {
     result.decided = true;
+    TakeJudgements(now);
     Decide(now, result);
     FreeIdleClaims(now, result);
     TellWhatWaits(now);

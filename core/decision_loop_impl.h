@@ -132,7 +132,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   // Tells plugins that judge nodes elsewhere which pods wait.
   void TellWhatWaits(absl::Time now);
   // What they say otherwise about nodes than before.
-  void TakeJudgements();
+  void TakeJudgements(absl::Time now);
   // Sends what plugins ask other programs.
   void CallPlugins(absl::Time now);
   [[nodiscard]] absl::Time CallsWakeAt() const;

@@ -24,12 +24,13 @@ class JudgingPlugin : public virtual Plugin {
   virtual void JudgeAt(bool filter, bool score) = 0;
   // After every step: the classes of its profile with pods that wait, each once.
   virtual void PodsWait(absl::Span<const state::PodClassId> classes, absl::Time now) = 0;
-  // Classes about which it says something else since the last call (ClusterState::AnswersChanged).
+  // Before every decision, and after every answer: classes about which it says something else since
+  // the last call (ClusterState::AnswersChanged).
   struct Changed {
     state::PodClassId id;
     uint64_t serial;
   };
-  virtual std::vector<Changed> TakeChanged() = 0;
+  virtual std::vector<Changed> TakeChanged(absl::Time now) = 0;
 };
 
 }  // namespace fairlead::framework

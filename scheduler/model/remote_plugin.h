@@ -22,6 +22,8 @@ struct RemotePluginConfig {
   absl::Duration permit_timeout = absl::Seconds(60);
   bool ignorable = false;   // if it does not answer, pods pass
   bool node_usage = false;  // it is told what pods on the nodes request
+  // What it says about nodes holds for so long.
+  absl::Duration max_age = absl::Minutes(1);
   // Labels of pods that it is told. Pods without any of them pass; none: it is asked about all
   // pods.
   std::vector<std::string> pod_labels;

@@ -147,20 +147,20 @@ void RemoteNodes::PodsWait(std::vector<state::PodClassId> classes) {
   }
 }
 
-bool RemoteNodes::IsOutdated(const Class& of) const {
+absl::Time RemoteNodes::AskAt(const Class& of) const {
   const Row* const row = RowOf(of.id, of.serial);
-  return row == nullptr || row->judged_at == 0 || row->judged_at < version_;
-}
-
-bool RemoteNodes::AnyOutdated() const {
-  return std::any_of(waiting_.begin(), waiting_.end(),
-                     [this](const Class& of) { return IsOutdated(of); });
+  if (row == nullptr || row->judged_at == 0 || row->judged_at < version_) {
+    return absl::InfinitePast();
+  }
+  return row->expires;
 }
 
 absl::Time RemoteNodes::wake_at() const {
   if (!enabled() || open_.has_value() || waiting_.empty()) return absl::InfiniteFuture();
-  if (object_dirty_ || !gone_.empty() || AnyOutdated()) return not_before_;
-  return dirty_.empty() ? absl::InfiniteFuture() : std::max(not_before_, usage_not_before_);
+  if (object_dirty_ || !gone_.empty()) return not_before_;
+  absl::Time at = dirty_.empty() ? absl::InfiniteFuture() : usage_not_before_;
+  for (const Class& of : waiting_) at = std::min(at, AskAt(of));
+  return std::max(not_before_, at);
 }
 
 model::NodeQuestion::SnapshotNode RemoteNodes::Describe(const state::NodeInfo& node) const {
@@ -234,9 +234,10 @@ std::shared_ptr<const model::NodeQuestion> RemoteNodes::TakeQuestion(absl::Time 
   const bool complete = AddNodes(*question);
   for (const Class& of : waiting_) {
     if (!complete || question->classes.size() == kMaxClasses) break;
-    if (!IsOutdated(of)) continue;
+    if (AskAt(of) > now) continue;
     const Row* const row = RowOf(of.id, of.serial);
-    const bool all = confirmed_ == 0 || row == nullptr || row->judged_at != former;
+    const bool all = confirmed_ == 0 || row == nullptr || row->judged_at != former ||
+                     row->expires <= now || version_ == former;
     question->classes.push_back(Describe(state_->pod_class(of.id)));
     question->classes.back().all_nodes = all;
     open.classes.push_back({of, all});
@@ -264,7 +265,7 @@ void RemoteNodes::Answered(const framework::CallingPlugin::Answer& answer, absl:
     failures_ = 0;
     not_before_ = absl::InfinitePast();
     SetPasses(false);
-    Apply(question, *answer.judgements);
+    Apply(question, *answer.judgements, now);
     failure_.clear();
     return;
   }
@@ -294,7 +295,24 @@ void RemoteNodes::SetPasses(bool passes) {
   for (const Class& of : waiting_) changed_.push_back(of);
 }
 
-void RemoteNodes::Apply(const Question& question, const model::NodeJudgements& judgements) {
+// Only while the program answers: a new answer is some milliseconds away.
+std::vector<RemoteNodes::Class> RemoteNodes::TakeChanged(absl::Time now) {
+  if (now >= next_expiry_ && failures_ == 0) {
+    next_expiry_ = absl::InfiniteFuture();
+    for (state::PodClassId id = 0; id < rows_.size(); ++id) {
+      Row& row = rows_[id];
+      if (row.expires <= now) {
+        changed_.push_back({id, row.serial});
+        row = {};
+      }
+      next_expiry_ = std::min(next_expiry_, row.expires);
+    }
+  }
+  return std::exchange(changed_, {});
+}
+
+void RemoteNodes::Apply(const Question& question, const model::NodeJudgements& judgements,
+                        absl::Time now) {
   const std::vector<model::NodeJudgement> none;
   absl::flat_hash_map<uint64_t, const std::vector<model::NodeJudgement>*> by_class;
   for (const auto& of_class : judgements.classes) {
@@ -313,6 +331,9 @@ void RemoteNodes::Apply(const Question& question, const model::NodeJudgements& j
     const auto said = by_class.find(asked.of.serial);
     Judge(question, asked, said == by_class.end() ? none : *said->second, row);
     row.judged_at = question.version;
+    // An answer about some of the nodes makes the others no younger.
+    if (asked.all_nodes) row.expires = now + config_.max_age;
+    next_expiry_ = std::min(next_expiry_, row.expires);
     if (awaited || row.by_node != former) changed_.push_back(asked.of);
   }
 }

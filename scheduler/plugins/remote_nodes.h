@@ -5,7 +5,8 @@
 // The program keeps a copy of the nodes. A question carries what has changed since the copy that
 // the last answer confirmed, and the classes with waiting pods that some node was not judged for,
 // or was judged for as it was before. One question is open at a time; what changes meanwhile is in
-// the next one. A judgement ends when the node's object changes, and when the next one comes.
+// the next one. A judgement ends when the node's object changes, when it is as old as the
+// configuration allows, and when the next one comes. While the program fails none ends by its age.
 //
 //   no answer yet      no node is admitted, and the pods wait
 //   answered           as answered; a node that is not judged yet is not admitted
@@ -70,9 +71,7 @@ class RemoteNodes final : public state::StateSubscriber {
   [[nodiscard]] absl::Time wake_at() const;
   [[nodiscard]] bool open() const { return open_.has_value(); }
   void Answered(const framework::CallingPlugin::Answer& answer, absl::Time now);
-  std::vector<framework::JudgingPlugin::Changed> TakeChanged() {
-    return std::exchange(changed_, {});
-  }
+  std::vector<framework::JudgingPlugin::Changed> TakeChanged(absl::Time now);
 
  private:
   using Class = framework::JudgingPlugin::Changed;
@@ -88,6 +87,7 @@ class RemoteNodes final : public state::StateSubscriber {
   struct Row {
     uint64_t serial = 0;     // of the class; 0: none
     uint64_t judged_at = 0;  // the copy for which all its nodes were judged; 0: none
+    absl::Time expires = absl::InfiniteFuture();
     std::vector<Slot> by_node;
     std::vector<std::string> reasons;
   };
@@ -108,8 +108,8 @@ class RemoteNodes final : public state::StateSubscriber {
 
   [[nodiscard]] const state::PodClass* Find(const Class& of) const;
   [[nodiscard]] const Row* RowOf(state::PodClassId id, uint64_t serial) const;
-  [[nodiscard]] bool IsOutdated(const Class& of) const;
-  [[nodiscard]] bool AnyOutdated() const;
+  // When the class is to be asked about; infinite past: it waits for that.
+  [[nodiscard]] absl::Time AskAt(const Class& of) const;
   // What is known of the node as it is.
   [[nodiscard]] Slot SlotOf(const framework::Context& context, const state::NodeInfo& node) const;
   // In the copy from now on: nodes that the API server shows.
@@ -122,7 +122,7 @@ class RemoteNodes final : public state::StateSubscriber {
   void LoseCopy();
   [[nodiscard]] model::NodeQuestion::SnapshotNode Describe(const state::NodeInfo& node) const;
   [[nodiscard]] model::NodeQuestion::AskedClass Describe(const state::PodClass& pod_class) const;
-  void Apply(const Question& question, const model::NodeJudgements& judgements);
+  void Apply(const Question& question, const model::NodeJudgements& judgements, absl::Time now);
   void Judge(const Question& question, const Question::Asked& asked,
              const std::vector<model::NodeJudgement>& nodes, Row& row);
   void Failed(const Question& question, const absl::Status& status, absl::Time now);
@@ -150,6 +150,7 @@ class RemoteNodes final : public state::StateSubscriber {
   std::string failure_;
   bool passes_ = false;  // it is not to be had, and pods are placed without it
   absl::Time not_before_ = absl::InfinitePast(), usage_not_before_ = absl::InfinitePast();
+  absl::Time next_expiry_ = absl::InfiniteFuture();  // of a row, or earlier
   std::vector<Class> changed_;
 };
 

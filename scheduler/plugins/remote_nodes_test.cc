@@ -108,7 +108,7 @@ class RemoteNodesTest : public ::testing::Test {
   std::string Awaits(const std::string& centre) {
     return plugin_->Awaits(state_.pod_class(Waits(centre)));
   }
-  size_t Changed() { return plugin_->TakeChanged().size(); }
+  size_t Changed(int64_t at_ms = 0) { return plugin_->TakeChanged(Time(at_ms)).size(); }
 
   state::ClusterState state_;
   model::RemotePluginConfig config_;
@@ -133,10 +133,10 @@ TEST_F(RemoteNodesTest, NothingIsAdmittedBeforeTheAnswer) {
   EXPECT_EQ(Says("cad", "a"), "yes 7");
   EXPECT_EQ(Awaits("cad"), "");
   EXPECT_EQ(Question(), "");
-  EXPECT_EQ(plugin_->wake_at(), absl::InfiniteFuture());
+  EXPECT_EQ(plugin_->wake_at(), Time(60'000)) << "its answer is old by then";
 }
 
-TEST_F(RemoteNodesTest, NobodyWaitsNothingIsAsked) {
+TEST_F(RemoteNodesTest, WithoutPodsThatWaitNothingIsAsked) {
   AddNode("a");
   waiting_ = {};
   Start();
@@ -375,6 +375,69 @@ TEST_F(RemoteNodesTest, LongAndManyReasonsAreCut) {
   Answer(said);
   EXPECT_EQ(Says("cad", "n0").size(), RemoteNodes::kMaxReasonBytes);
   EXPECT_EQ(Says("cad", "n99"), "node(s) that plugin Centres refuses");
+}
+
+// ---- age
+
+TEST_F(RemoteNodesTest, AnswersAreAskedForAgainWhilePodsWait) {
+  config_.max_age = absl::Seconds(10);
+  AddNode("a");
+  Start();
+  Question();
+  Answer({{"a", "too hot", 0}});
+  Changed();
+  EXPECT_EQ(plugin_->wake_at(), Time(10'000));
+  EXPECT_EQ(Question(9'999), "");
+  EXPECT_EQ(Question(10'000), "change [] gone [] cad all");
+  EXPECT_EQ(Says("cad", "a"), "too hot");
+  Answer({}, 10'001);
+  EXPECT_EQ(Changed(10'001), 1u);
+  EXPECT_EQ(Says("cad", "a"), "yes 0");
+  EXPECT_EQ(plugin_->wake_at(), Time(20'001));
+}
+
+TEST_F(RemoteNodesTest, OldAnswersEndBeforeADecision) {
+  config_.max_age = absl::Seconds(10);
+  AddNode("a");
+  Start();
+  Question();
+  Answer({{"a", "", 5}});
+  Changed();
+  waiting_ = {};
+  EXPECT_EQ(Question(5'000), "");
+  EXPECT_EQ(Changed(9'999), 0u);
+  EXPECT_EQ(Says("cad", "a"), "yes 5");
+  EXPECT_EQ(Changed(10'000), 1u);
+  EXPECT_EQ(Says("cad", "a"), kNotYet);
+  EXPECT_EQ(Changed(20'000), 0u);
+  waiting_ = {"cad"};
+  EXPECT_EQ(Question(20'000), "change [] gone [] cad all");
+}
+
+TEST_F(RemoteNodesTest, AnAnswerAboutSomeNodesMakesTheOthersNoYounger) {
+  config_.max_age = absl::Seconds(10);
+  AddNode("a");
+  Start();
+  Question();
+  Answer({});
+  AddNode("b");
+  EXPECT_EQ(Question(6'000), "change [b] gone [] cad these");
+  Answer({}, 6'000);
+  EXPECT_EQ(Question(10'000), "change [] gone [] cad all");
+}
+
+TEST_F(RemoteNodesTest, AnswersGetOldWithoutEndWhileItFails) {
+  config_.max_age = absl::Seconds(10);
+  AddNode("a");
+  Start();
+  Question();
+  Answer({{"a", "", 5}});
+  Question(10'000);
+  Fail(absl::DeadlineExceededError("late"), 15'000);
+  Changed(15'000);
+  EXPECT_EQ(Says("cad", "a"), "yes 5");
+  Changed(99'000);
+  EXPECT_EQ(Says("cad", "a"), "yes 5");
 }
 
 // ---- what it is asked for

@@ -83,7 +83,7 @@ class RemotePlugin final : public framework::FilterPlugin,
   }
   void JudgeAt(bool filter, bool score) override { nodes_.JudgeAt(filter, score); }
   void PodsWait(absl::Span<const state::PodClassId> classes, absl::Time now) override;
-  std::vector<Changed> TakeChanged() override { return nodes_.TakeChanged(); }
+  std::vector<Changed> TakeChanged(absl::Time now) override { return nodes_.TakeChanged(now); }
   state::StateSubscriber* Follow(const state::ClusterState* state) override;
   std::string CheckConsistency() override { return nodes_.CheckConsistency(); }
 
