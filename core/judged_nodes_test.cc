@@ -157,7 +157,11 @@ TEST_F(JudgedNodesTest, NothingIsBoughtBeforeItHasJudgedAllNodes) {
   ASSERT_NE(QuestionIn(seen), nullptr);
   Judge(seen, {});
   StepResult step = StepAt(seen.wake_at);
-  for (int i = 0; i < 20 && BoundIn(step).empty(); ++i) step = StepAt(step.wake_at);
+  for (int i = 0; i < 20 && BoundIn(step).empty(); ++i) {
+    EXPECT_THAT(Of<model::CreateNodeRequest>(step), IsEmpty());
+    if (QuestionIn(step) != nullptr) Judge(step, {});
+    step = StepAt(step.wake_at);
+  }
   EXPECT_THAT(BoundIn(step), ElementsAre("p"));
 }
 
