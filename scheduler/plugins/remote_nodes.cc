@@ -330,7 +330,8 @@ void RemoteNodes::Apply(const Question& question, const model::NodeJudgements& j
     const bool awaited = row.judged_at == 0 || row.judged_at < objects_at_ || !failure_.empty();
     const auto said = by_class.find(asked.of.serial);
     Judge(question, asked, said == by_class.end() ? none : *said->second, row);
-    row.judged_at = question.version;
+    // What was judged before may have grown too old meanwhile: then all nodes are asked about.
+    if (asked.all_nodes || row.judged_at > 0) row.judged_at = question.version;
     // An answer about some of the nodes makes the others no younger.
     if (asked.all_nodes) row.expires = now + config_.max_age;
     next_expiry_ = std::min(next_expiry_, row.expires);

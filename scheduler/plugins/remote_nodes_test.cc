@@ -426,6 +426,21 @@ TEST_F(RemoteNodesTest, AnAnswerAboutSomeNodesMakesTheOthersNoYounger) {
   EXPECT_EQ(Question(10'000), "change [] gone [] cad all");
 }
 
+TEST_F(RemoteNodesTest, AnAnswerAboutSomeNodesComesAfterTheOthersAreTooOld) {
+  config_.max_age = absl::Seconds(10);
+  AddNode("a");
+  Start();
+  Question();
+  Answer({});
+  AddNode("b");
+  EXPECT_EQ(Question(9'999), "change [b] gone [] cad these");
+  Changed(10'000);
+  Answer({}, 10'001);
+  EXPECT_EQ(Says("cad", "a"), kNotYet);
+  EXPECT_EQ(Awaits("cad"), "it has not judged the nodes yet");
+  EXPECT_EQ(Question(10'001), "change [] gone [] cad all");
+}
+
 TEST_F(RemoteNodesTest, AnswersGetOldWithoutEndWhileItFails) {
   config_.max_age = absl::Seconds(10);
   AddNode("a");
