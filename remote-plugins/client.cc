@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "fairlead/plugin/v1/plugin.grpc.pb.h"
+#include "scheduler/model/taint_effect_name.h"
 
 namespace fairlead::remote_plugins {
 namespace {
@@ -78,18 +79,6 @@ void AddAmounts(const model::ResourceList& list, Amounts& amounts) {
   }
 }
 
-const char* EffectName(model::TaintEffect effect) {
-  switch (effect) {
-    case model::TaintEffect::kNoSchedule:
-      return "NoSchedule";
-    case model::TaintEffect::kPreferNoSchedule:
-      return "PreferNoSchedule";
-    case model::TaintEffect::kNoExecute:
-      return "NoExecute";
-  }
-  return "";
-}
-
 api::Node ToMessage(const model::NodeQuestion::SnapshotNode& node) {
   api::Node out;
   out.set_name(node.node.meta.name);
@@ -98,7 +87,7 @@ api::Node ToMessage(const model::NodeQuestion::SnapshotNode& node) {
     api::Taint& added = *out.add_taints();
     added.set_key(taint.key);
     added.set_value(taint.value);
-    added.set_effect(EffectName(taint.effect));
+    added.set_effect(std::string(TaintEffectName(taint.effect)));
   }
   out.set_unschedulable(node.node.unschedulable);
   AddAmounts(node.node.allocatable, *out.mutable_allocatable());

@@ -48,18 +48,6 @@ std::optional<model::NodeRequestPhase> ParsePhase(absl::string_view name) {
   return std::nullopt;
 }
 
-absl::string_view TaintEffectName(model::TaintEffect effect) {
-  switch (effect) {
-    case model::TaintEffect::kNoSchedule:
-      return "NoSchedule";
-    case model::TaintEffect::kPreferNoSchedule:
-      return "PreferNoSchedule";
-    case model::TaintEffect::kNoExecute:
-      return "NoExecute";
-  }
-  return "NoSchedule";
-}
-
 namespace json {
 namespace {
 

@@ -11,7 +11,5 @@ namespace fairlead::kube {
 
 absl::string_view PhaseName(model::NodeRequestPhase phase);
 std::optional<model::NodeRequestPhase> ParsePhase(absl::string_view name);
-// NoSchedule, PreferNoSchedule, NoExecute.
-absl::string_view TaintEffectName(model::TaintEffect effect);
 
 }  // namespace fairlead::kube

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/json_writer.h"
 #include "base/utf8.h"
+#include "scheduler/model/taint_effect_name.h"
 #include "scheduler/verdict/phrases.h"
 
 namespace fairlead::verdict {
@@ -74,18 +75,6 @@ absl::string_view OperatorName(model::SelectorOperator op) {
   return "";
 }
 
-absl::string_view EffectName(model::TaintEffect effect) {
-  switch (effect) {
-    case model::TaintEffect::kNoSchedule:
-      return "NoSchedule";
-    case model::TaintEffect::kPreferNoSchedule:
-      return "PreferNoSchedule";
-    case model::TaintEffect::kNoExecute:
-      return "NoExecute";
-  }
-  return "";
-}
-
 std::vector<std::string> Requirements(const std::vector<model::SelectorRequirement>& requirements) {
   std::vector<std::string> out;
   for (const model::SelectorRequirement& r : requirements) {
@@ -120,7 +109,7 @@ void AddTerms(const model::PodSpec& spec, ObjectWriter& out) {
     ObjectWriter one;
     one.TextIfSet("key", t.key).Text("operator", t.exists ? "Exists" : "Equal");
     if (!t.exists) one.Text("value", t.value);
-    if (t.effect.has_value()) one.Text("effect", EffectName(*t.effect));
+    if (t.effect.has_value()) one.Text("effect", TaintEffectName(*t.effect));
     tolerations.push_back(one.Done());
   }
   out.ListIfAny("tolerations", tolerations);
