@@ -230,7 +230,7 @@ void DecisionLoop::Impl::TakeJudgements(absl::Time now) {
   }
 }
 
-void DecisionLoop::Impl::TellWhatWaits(absl::Time now) {
+void DecisionLoop::Impl::TellWhatWaits() {
   const framework::Framework& framework = engine->framework();
   if (framework.judging().empty()) return;
   std::set<state::PodClassId> classes;
@@ -245,7 +245,7 @@ void DecisionLoop::Impl::TellWhatWaits(absl::Time now) {
     }
   }
   for (framework::JudgingPlugin* plugin : framework.judging()) {
-    plugin->PodsWait(by_plugin[plugin], now);
+    plugin->PodsWait(by_plugin[plugin]);
   }
 }
 

@@ -465,7 +465,7 @@ StepResult DecisionLoop::Impl::Step(absl::Time now) {
     TakeJudgements(now);
     Decide(now, result);
     FreeIdleClaims(now, result);
-    TellWhatWaits(now);
+    TellWhatWaits();
     ServeBindings(now, result);
   } else {
     SendEvictions(now, result);

@@ -130,7 +130,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   void BindingIsSlow(state::PodId pod) override { nominations.Nominate(pod, sending_at); }
   void BindingDone(state::PodId pod) override;
   // Tells plugins that judge nodes elsewhere which pods wait.
-  void TellWhatWaits(absl::Time now);
+  void TellWhatWaits();
   // What they say otherwise about nodes than before.
   void TakeJudgements(absl::Time now);
   // Sends what plugins ask other programs.

@@ -22,8 +22,8 @@ class JudgingPlugin : public virtual Plugin {
  public:
   // At which of its two points the profile has it. Called once, before it is asked anything.
   virtual void JudgeAt(bool filter, bool score) = 0;
-  // After every step: the classes of its profile with pods that wait, each once.
-  virtual void PodsWait(absl::Span<const state::PodClassId> classes, absl::Time now) = 0;
+  // After every decision: the classes of its profile with pods that wait, each once.
+  virtual void PodsWait(absl::Span<const state::PodClassId> classes) = 0;
   // Before every decision, and after every answer: classes about which it says something else since
   // the last call (ClusterState::AnswersChanged).
   struct Changed {

@@ -66,7 +66,7 @@ class RemoteNodesTest : public ::testing::Test {
   std::string Question(int64_t at_ms = 0) {
     std::vector<state::PodClassId> classes;
     for (const std::string& centre : waiting_) classes.push_back(Waits(centre));
-    plugin_->PodsWait(classes, Time(at_ms));
+    plugin_->PodsWait(classes);
     const std::vector<RemoteCall> calls = plugin_->TakeCalls(Time(at_ms));
     if (calls.empty()) return "";
     EXPECT_EQ(calls.size(), 1u) << "one at a time";

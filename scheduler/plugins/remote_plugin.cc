@@ -33,7 +33,7 @@ state::StateSubscriber* RemotePlugin::Follow(const state::ClusterState* state) {
   return state != nullptr && nodes_.enabled() ? &nodes_ : nullptr;
 }
 
-void RemotePlugin::PodsWait(absl::Span<const state::PodClassId> classes, absl::Time) {
+void RemotePlugin::PodsWait(absl::Span<const state::PodClassId> classes) {
   std::vector<state::PodClassId> asked;
   for (const state::PodClassId id : classes) {
     if (Applies(state_->pod_class(id))) asked.push_back(id);

@@ -82,7 +82,7 @@ class RemotePlugin final : public framework::FilterPlugin,
     return nodes_.Score(context, node);
   }
   void JudgeAt(bool filter, bool score) override { nodes_.JudgeAt(filter, score); }
-  void PodsWait(absl::Span<const state::PodClassId> classes, absl::Time now) override;
+  void PodsWait(absl::Span<const state::PodClassId> classes) override;
   std::vector<Changed> TakeChanged(absl::Time now) override { return nodes_.TakeChanged(now); }
   state::StateSubscriber* Follow(const state::ClusterState* state) override;
   std::string CheckConsistency() override { return nodes_.CheckConsistency(); }
