@@ -50,10 +50,11 @@ void QueueLedger::Apply(Kind kind, QueueId queue, const model::Resources& amount
   for (QueueId at = queue; at != kNone; at = parent_[at]) {
     const size_t base = Offset(at) + kind * width_;
     for (size_t r = 0; r < amount.size(); ++r) {
-      const Int128 change = amount[static_cast<model::ResourceIndex>(r)];
-      FAIRLEAD_CHECK(change >= 0, absl::StrCat("negative charge to queue ", queue));
+      const int64_t change = amount[static_cast<model::ResourceIndex>(r)];
+      if (change == 0) continue;
+      FAIRLEAD_CHECK(change > 0, absl::StrCat("negative charge to queue ", queue));
       Int128& total = totals_[base + r];
-      total += sign * change;
+      total += sign > 0 ? change : -change;
       FAIRLEAD_CHECK(total >= 0, absl::StrCat("queue ", at, ", resource ", r, ", total ", int{kind},
                                               ": more released than charged"));
     }

@@ -14,20 +14,31 @@ struct Bound {
   int64_t used;
 };
 
-Bound BoundOn(const QueueTree& tree, const QueueLedger& ledger, QueueId queue, ResourceIndex r,
-              LimitKind kind) {
+int64_t LimitOn(const QueueTree& tree, QueueId queue, ResourceIndex r, LimitKind kind) {
   const Bounds& bounds = tree.BoundsOf(queue, r);
-  if (kind == LimitKind::kLimit) return {bounds.limit, ledger.allocated(queue, r)};
-  return {bounds.quota, ledger.allocated_non_preemptible(queue, r)};
+  return kind == LimitKind::kLimit ? bounds.limit : bounds.quota;
 }
 
-// GPU first, because users ask about it first.
-absl::InlinedVector<ResourceIndex, 8> ReportOrder(const QueueTree& tree) {
-  absl::InlinedVector<ResourceIndex, 8> order = {model::kGpu, model::kCpu, model::kMemory};
+Bound BoundOn(const QueueTree& tree, const QueueLedger& ledger, QueueId queue, ResourceIndex r,
+              LimitKind kind) {
+  return {LimitOn(tree, queue, r, kind), kind == LimitKind::kLimit
+                                             ? ledger.allocated(queue, r)
+                                             : ledger.allocated_non_preemptible(queue, r)};
+}
+
+// The resources that are asked for, in the order in which they are reported: GPU first, because
+// users ask about it first.
+absl::InlinedVector<ResourceIndex, 8> AskedResources(const QueueTree& tree,
+                                                     const model::Resources& request) {
+  absl::InlinedVector<ResourceIndex, 8> asked;
+  const auto add = [&](ResourceIndex r) {
+    if (request[r] > 0) asked.push_back(r);
+  };
+  for (const ResourceIndex r : {model::kGpu, model::kCpu, model::kMemory}) add(r);
   for (const ResourceIndex r : tree.resources()) {
-    if (r > model::kGpu) order.push_back(r);
+    if (r > model::kGpu) add(r);
   }
-  return order;
+  return asked;
 }
 
 }  // namespace
@@ -35,15 +46,14 @@ absl::InlinedVector<ResourceIndex, 8> ReportOrder(const QueueTree& tree) {
 std::optional<LimitViolation> CheckLimits(const QueueTree& tree, const QueueLedger& ledger,
                                           QueueId leaf, const model::Resources& request,
                                           bool preemptible) {
-  const auto resources = ReportOrder(tree);
+  const auto resources = AskedResources(tree, request);
   const QueuePath path = tree.Ancestors(leaf);
   for (const LimitKind kind : {LimitKind::kLimit, LimitKind::kNonPreemptibleQuota}) {
     if (kind == LimitKind::kNonPreemptibleQuota && preemptible) continue;
     for (const QueueId queue : path) {
       for (const ResourceIndex r : resources) {
-        if (request[r] <= 0) continue;
+        if (LimitOn(tree, queue, r, kind) == kUnlimited) continue;
         const Bound bound = BoundOn(tree, ledger, queue, r, kind);
-        if (bound.limit == kUnlimited) continue;
         if (bound.used > bound.limit || request[r] > bound.limit - bound.used) {
           return LimitViolation{queue, r, kind, bound.limit, bound.used, request[r]};
         }

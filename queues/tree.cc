@@ -57,7 +57,9 @@ QueueId QueueTree::IdOf(absl::string_view name) {
   const auto id = static_cast<QueueId>(rows_.size());
   const auto [it, inserted] = ids_.try_emplace(std::string(name), id);
   if (inserted) {
-    rows_.emplace_back().queue.meta.name = std::string(name);
+    Row& row = rows_.emplace_back();
+    row.queue.meta.name = std::string(name);
+    row.declared = declared_.contains(name);
     ++shape_version_;
   }
   return it->second;
@@ -207,13 +209,11 @@ std::optional<QueueId> QueueTree::ChargedTo(QueueId id) const {
   return last;
 }
 
-bool QueueTree::IsLeaf(QueueId id) const {
-  return rows_[id].exists && !declared_.contains(rows_[id].queue.meta.name);
-}
-
 void QueueTree::Declare(QueueId id) {
   const std::string& parent = rows_[id].queue.parent;
-  if (!parent.empty()) declared_[parent].push_back(id);
+  if (parent.empty()) return;
+  declared_[parent].push_back(id);
+  if (const auto row = ids_.find(parent); row != ids_.end()) rows_[row->second].declared = true;
 }
 
 void QueueTree::Undeclare(QueueId id) {
@@ -223,7 +223,9 @@ void QueueTree::Undeclare(QueueId id) {
   FAIRLEAD_CHECK(it != declared_.end(), absl::StrCat("queue ", Name(id), " was not declared"));
   std::vector<QueueId>& ids = it->second;
   ids.erase(std::remove(ids.begin(), ids.end(), id), ids.end());
-  if (ids.empty()) declared_.erase(it);
+  if (!ids.empty()) return;
+  declared_.erase(it);
+  if (const auto row = ids_.find(parent); row != ids_.end()) rows_[row->second].declared = false;
 }
 
 std::vector<QueueId>& QueueTree::SiblingList(const Row& row) {

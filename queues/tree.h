@@ -91,7 +91,7 @@ class QueueTree {
   [[nodiscard]] bool Usable(QueueId id) const { return rows_[id].exists && !rows_[id].problem; }
   // Only leaves run jobs. A queue that any other queue names as its parent is not a leaf, whether
   // that other queue is usable or not.
-  [[nodiscard]] bool IsLeaf(QueueId id) const;
+  [[nodiscard]] bool IsLeaf(QueueId id) const { return rows_[id].exists && !rows_[id].declared; }
 
   // None for top queues, orphans, members of a cycle and deleted queues: following Parent() ends.
   [[nodiscard]] std::optional<QueueId> Parent(QueueId id) const { return rows_[id].parent; }
@@ -130,8 +130,9 @@ class QueueTree {
     std::vector<Bounds> bounds;  // by ResourceIndex
     std::optional<QueueId> parent;
     std::vector<QueueId> children;
-    bool keeps = false;   // some bound has `kept`
-    std::string invalid;  // what is wrong with the spec itself
+    bool declared = false;  // some existing queue names it as its parent
+    bool keeps = false;     // some bound has `kept`
+    std::string invalid;    // what is wrong with the spec itself
     std::optional<std::string> problem;
     QueueId faulty = 0;  // the queue that causes the problem: this one or one above
   };

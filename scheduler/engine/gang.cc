@@ -466,6 +466,11 @@ std::vector<int32_t> BelowMinimum(const Workload& workload) {
       workload.Count(PodStatus::kSucceeded) > 0) {
     return below;
   }
+  const GangSet& root = workload.sets.front();
+  if (workload.sets.size() == 1 && !root.min_sub_group.has_value() &&
+      workload.active.front() >= root.min_member) {
+    return below;
+  }
   const bool satisfied = Tree(workload).FindBelowMinimum(0, below).satisfied;
   // What runs may all be of no set.
   if (!satisfied && below.empty()) below.push_back(0);

@@ -87,7 +87,8 @@ int64_t Feasibility::MostByAmounts(state::PodClassId pod_class, state::NodeId id
   return fits;
 }
 
-bool Feasibility::MayHold(const framework::Framework& framework, const framework::Context& context,
+bool Feasibility::MayHold(const framework::Framework& framework,
+                          const framework::ClassPlugins& plugins, const framework::Context& context,
                           const state::NodeInfo& node) {
   // What a node has of these is in its object alone.
   constexpr model::ResourceIndex kOfObjects[] = {
@@ -98,16 +99,17 @@ bool Feasibility::MayHold(const framework::Framework& framework, const framework
         return request > 0 && request > node.allocatable[each] &&
                framework.ChecksAmountOf(context.state, each);
       });
-  return !too_small && framework.FilterNodeObject(context, node, nullptr);
+  return !too_small && plugins.FilterNodeObject(context, node);
 }
 
 bool Feasibility::NeverFits(state::PodClassId pod_class) const {
   const framework::Context context{state_, state_.pod_class(pod_class), pod_class,
                                    Capacity::kEmpty};
+  const framework::ClassPlugins plugins = framework_.PluginsOf(context.pod_class);
   return std::none_of(
       state_.nodes_by_name().begin(), state_.nodes_by_name().end(), [&](const auto& entry) {
         const state::NodeInfo& node = state_.node(entry.second);
-        return node.exists && node.TakesBindings() && MayHold(framework_, context, node);
+        return node.exists && node.TakesBindings() && MayHold(framework_, plugins, context, node);
       });
 }
 

@@ -75,8 +75,10 @@ class Feasibility {
                                       int64_t limit) const;
   // False if the node takes no pod of the class whatever is on it: its object does not suit, or it
   // has less of some resource of every node (cpu, memory, ephemeral storage, GPUs, pod slots) than
-  // one pod requests. The answer holds until its object changes.
+  // one pod requests. The answer holds until its object changes. `plugins`: those of the framework
+  // that look at the class.
   [[nodiscard]] static bool MayHold(const framework::Framework& framework,
+                                    const framework::ClassPlugins& plugins,
                                     const framework::Context& context, const state::NodeInfo& node);
   // Framework::ChecksAmountOf().
   [[nodiscard]] bool ChecksAmountOf(model::ResourceIndex resource) const {

@@ -128,7 +128,7 @@ void NodeOrders::Renew(Order& order, state::PodClassId pod_class, state::NodeId 
   } else {
     ++work;
     regroup |= slot.object_version != node.object_version;
-    Look(slot, pod_class, node);
+    Look(slot, order.plugins, pod_class, node);
     if (slot.fits && order.domains != nullptr && !order.domains->many.empty()) {
       slot.admitted = Admits(pod_class, node, order.domains->many);
     }
@@ -137,30 +137,31 @@ void NodeOrders::Renew(Order& order, state::PodClassId pod_class, state::NodeId 
   Refile(order, pod_class, former, id, regroup);
 }
 
-void NodeOrders::Look(Slot& slot, state::PodClassId pod_class, const state::NodeInfo& node) const {
+void NodeOrders::Look(Slot& slot, const framework::ClassPlugins& plugins,
+                      state::PodClassId pod_class, const state::NodeInfo& node) const {
   const framework::Context context = ContextOf(pod_class, capacity_);
   if (slot.object_version != node.object_version) {
     slot.object_version = node.object_version;
-    slot.object_fits = Feasibility::MayHold(framework_, context, node);
+    slot.object_fits = Feasibility::MayHold(framework_, plugins, context, node);
   }
-  slot.fits = slot.object_fits && framework_.FilterNodeUsage(context, node, nullptr) &&
+  slot.fits = slot.object_fits && plugins.FilterNodeUsage(context, node) &&
               (holds_ == Holds::kAllThatFit || FitsIdle(framework_, context, node));
   if (!slot.fits) return;
   slot.ordered = !node.TakesBindings();
   slot.fits = !slot.ordered || capacity_ != Capacity::kNow;
-  slot.minus_score = -framework_.Score(context, node);
+  slot.minus_score = -plugins.Score(context, node);
   slot.name_rank = node.name_rank;
 }
 
-std::string NodeOrders::CheckSlot(const Order& order, state::PodClassId pod_class,
-                                  state::NodeId id) const {
+std::string NodeOrders::CheckSlot(const Order& order, const framework::ClassPlugins& plugins,
+                                  state::PodClassId pod_class, state::NodeId id) const {
   const state::NodeInfo& node = state_.node(id);
   const Slot slot = id < order.slots.size() ? order.slots[id] : Slot();
   Slot now;
   if (node.id == id && node.exists && node.kind != state::NodeKind::kVirtual) {
     // What is on a node that does not suit is not looked at.
     if (slot.version != node.version && slot.object_fits) return "changed unseen";
-    Look(now, pod_class, node);
+    Look(now, plugins, pod_class, node);
   }
   if (slot.fits != now.fits) return now.fits ? "fits unseen" : "fits no longer";
   if (now.fits && (slot.minus_score != now.minus_score || slot.name_rank != now.name_rank ||
@@ -180,9 +181,10 @@ std::string NodeOrders::CheckConsistency() const {
     if (!IsCurrent(*order, pod_class)) continue;
     absl::flat_hash_set<state::NodeId> changed;
     for (uint64_t i = order->seen; i < changes_.end(); ++i) changed.insert(changes_.At(i));
+    const framework::ClassPlugins plugins = framework_.PluginsOf(state_.pod_class(pod_class));
     const auto check = [&](state::NodeId id) -> std::string {
       if (changed.contains(id)) return "";
-      const std::string wrong = CheckSlot(*order, pod_class, id);
+      const std::string wrong = CheckSlot(*order, plugins, pod_class, id);
       if (wrong.empty()) return "";
       return absl::StrCat("order of nodes for class ", pod_class, ": node ", id, " ", wrong);
     };
@@ -204,6 +206,7 @@ void NodeOrders::Build(Order& order, state::PodClassId pod_class, uint64_t& work
   order.slots.clear();
   order.suitable = 0;
   order.seen = changes_.end();
+  order.plugins = framework_.PluginsOf(state_.pod_class(pod_class));
   order.domains = ReadDomains(pod_class);
   order.marked = framework_.Normalizes(state_.pod_class(pod_class));
   order.marks_by_usage = order.marked && framework_.MarksDependOnUsage(state_.pod_class(pod_class));

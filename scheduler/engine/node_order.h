@@ -161,7 +161,8 @@ class NodeOrders final : public state::StateSubscriber {
     std::vector<int64_t> thresholds;  // for which nodes were admitted
   };
   struct Order {
-    std::vector<Group> groups;  // empty ones are used again
+    framework::ClassPlugins plugins;  // that look at the class; once built
+    std::vector<Group> groups;        // empty ones are used again
     absl::flat_hash_map<GroupKey, uint32_t> group_ids;
     std::vector<uint32_t> free_groups;
     bool marked = false;               // what is normalised tells nodes apart
@@ -189,9 +190,11 @@ class NodeOrders final : public state::StateSubscriber {
   Order& Current(state::PodClassId pod_class, uint64_t& work);
 
   // What Renew() finds out, without what depends on other nodes.
-  void Look(Slot& slot, state::PodClassId pod_class, const state::NodeInfo& node) const;
-  [[nodiscard]] std::string CheckSlot(const Order& order, state::PodClassId pod_class,
-                                      state::NodeId node) const;
+  void Look(Slot& slot, const framework::ClassPlugins& plugins, state::PodClassId pod_class,
+            const state::NodeInfo& node) const;
+  // `plugins`: found out anew.
+  [[nodiscard]] std::string CheckSlot(const Order& order, const framework::ClassPlugins& plugins,
+                                      state::PodClassId pod_class, state::NodeId node) const;
 
   [[nodiscard]] framework::Context ContextOf(state::PodClassId pod_class,
                                              framework::Capacity capacity) const;

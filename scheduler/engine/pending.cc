@@ -97,8 +97,9 @@ EquivalenceKey MakeEquivalenceKey(const state::ClusterState& state, const state:
     key.generation = pod.generation;
   }
   key.alone = state::kNoId;
-  if (const int64_t end_ns = absl::ToUnixNanos(workload.PreemptionDelayEnd()); end_ns > now_ns) {
-    key.delay_end_ns = end_ns;
+  if (const absl::Time end = workload.PreemptionDelayEnd(); end > absl::InfinitePast()) {
+    const int64_t end_ns = absl::ToUnixNanos(end);
+    if (end_ns > now_ns) key.delay_end_ns = end_ns;
   }
   if (by_duration) key.expected_ns = absl::ToInt64Nanoseconds(pod.details->expected_duration);
   key.minus_priority = -static_cast<int64_t>(workload.priority);

@@ -108,7 +108,7 @@ std::optional<Placer::Choice> Placer::BestByOrder(state::PodClassId pod_class, M
           if (!requester_.has_value()) return false;
           const state::NodeInfo& node = state_.node(id);
           if (Kept(pod_class, node, capacity)) return true;
-          return capacity == Capacity::kNow && !framework_.NodeLocal(state_.pod_class(pod_class)) &&
+          return capacity == Capacity::kNow && !IsNodeLocal(pod_class) &&
                  Kept(pod_class, node, Capacity::kFuture);
         });
     if (!found.has_value()) return false;
@@ -170,6 +170,14 @@ Placer::Choice Placer::BestByScan(state::PodClassId pod_class, Mode mode, const 
   return best;
 }
 
+bool Placer::IsNodeLocal(state::PodClassId id) {
+  if (id >= node_local_.size()) node_local_.resize(id + 1);
+  NodeLocal& known = node_local_[id];
+  const state::PodClass& pod_class = state_.pod_class(id);
+  if (known.serial != pod_class.serial) known = {pod_class.serial, framework_.NodeLocal(pod_class)};
+  return known.is;
+}
+
 Placer::Choice Placer::Best(state::PodId pod, Mode mode, const Area& area) {
   const state::PodRecord& record = state_.pod(pod);
   if (!record.details->nominated_node.empty()) {
@@ -183,7 +191,7 @@ Placer::Choice Placer::Best(state::PodId pod, Mode mode, const Area& area) {
   const state::PodClass& pod_class = state_.pod_class(record.pod_class);
   std::optional<Choice> in_order;
   if (area.nodes == nullptr && area.preferred == nullptr &&
-      (framework_.NodeLocal(pod_class) || framework_.ByDomain(pod_class))) {
+      (IsNodeLocal(record.pod_class) || framework_.ByDomain(pod_class))) {
     in_order = BestByOrder(record.pod_class, mode);
   }
   const Choice best = in_order.has_value() ? *in_order : BestByScan(record.pod_class, mode, area);
@@ -383,10 +391,10 @@ Placement Placer::Place(state::Transaction& txn, const state::Workload& workload
   if (!attempt.result.placed) {
     txn.RollbackTo(start);
     attempt.result.kept_for = kept_for_;
-    return attempt.result;
+    return std::move(attempt.result);
   }
   if (attempt.must_wait && mode == Mode::kStart) PromiseAllOf(txn, start);
-  return attempt.result;
+  return std::move(attempt.result);
 }
 
 bool Placer::Replace(state::Transaction& txn, const state::Workload& workload,

@@ -198,6 +198,8 @@ class Placer {
                          const Choice& best);
   // False: a node on which a pod of the class would fit later is one on which it fits now.
   [[nodiscard]] bool MayWait(const state::PodClass& pod_class) const;
+  // framework::NodeLocal(), remembered.
+  bool IsNodeLocal(state::PodClassId pod_class);
   // None: the order of the class cannot say.
   std::optional<Choice> BestByOrder(state::PodClassId pod_class, Mode mode);
   // All nodes on which a pod of the class may go, by name.
@@ -225,6 +227,11 @@ class Placer {
   std::optional<Reservations::Requester> requester_;  // none: nothing is kept
   state::WorkloadId kept_for_ = state::kNoId;
   uint64_t work_ = 0;
+  struct NodeLocal {
+    uint64_t serial = 0;  // of the class
+    bool is = false;
+  };
+  std::vector<NodeLocal> node_local_;  // by PodClassId
   int64_t packing_tries_ = kMaxPackingTriesPerCycle;
 };
 

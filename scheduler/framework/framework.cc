@@ -246,6 +246,50 @@ bool Framework::FilterNodeUsage(const Context& context, const state::NodeInfo& n
   return true;
 }
 
+ClassPlugins Framework::PluginsOf(const state::PodClass& pod_class) const {
+  const Run& run = RunOf(pod_class);
+  ClassPlugins found;
+  found.refused = !run.knows_shares && pod_class.spec->gpu_share.IsSet();
+  found.node_local = NodeLocal(pod_class);
+  for (const Filterer& filter : run.filters) {
+    if (filter.depends == Depends::kCluster || !filter.plugin->FilterApplies(pod_class)) continue;
+    (filter.depends == Depends::kNodeObject ? found.object_filters : found.usage_filters)
+        .push_back(filter.plugin);
+  }
+  for (const Scorer& score : run.scores) {
+    if (score.plugin->ScoreApplies(pod_class)) found.scores.push_back({score.plugin, score.worth});
+  }
+  return found;
+}
+
+namespace {
+
+bool AllPass(const std::vector<const FilterPlugin*>& filters, const Context& context,
+             const state::NodeInfo& node) {
+  return std::all_of(filters.begin(), filters.end(), [&](const FilterPlugin* filter) {
+    return filter->Filter(context, node, nullptr);
+  });
+}
+
+}  // namespace
+
+bool ClassPlugins::FilterNodeObject(const Context& context, const state::NodeInfo& node) const {
+  return !refused && AllPass(object_filters, context, node);
+}
+
+bool ClassPlugins::FilterNodeUsage(const Context& context, const state::NodeInfo& node) const {
+  return AllPass(usage_filters, context, node);
+}
+
+int64_t ClassPlugins::Score(const Context& context, const state::NodeInfo& node) const {
+  int64_t total = 0;
+  for (const Scorer& score : scores) {
+    total = model::SaturatingAdd(
+        total, model::SaturatingMultiply(score.worth, score.plugin->Score(context, node)));
+  }
+  return total;
+}
+
 bool Framework::ChecksAmountOf(const state::ClusterState& state,
                                model::ResourceIndex resource) const {
   // Of every profile: sums of free amounts are made for pods of all.

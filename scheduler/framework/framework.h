@@ -259,6 +259,24 @@ Profile DefaultProfile();
 // and PreScore is part of Filter and Score here.
 bool Implements(const Plugin& plugin, Point point);
 
+// Which plugins of its profile look at a class, found out once: for who asks about many nodes.
+// Valid as long as the class and the framework.
+struct ClassPlugins {
+  bool refused = false;     // no plugin of the profile knows the class's share of a GPU
+  bool node_local = false;  // Framework::NodeLocal()
+  std::vector<const FilterPlugin*> object_filters;  // of Depends::kNodeObject, in order
+  std::vector<const FilterPlugin*> usage_filters;   // of Depends::kNodeUsage, in order
+  struct Scorer {
+    const ScorePlugin* plugin;
+    int64_t worth;  // of one point
+  };
+  std::vector<Scorer> scores;
+  // As Framework::FilterNodeObject(), FilterNodeUsage() without reasons, and Score() say.
+  [[nodiscard]] bool FilterNodeObject(const Context& context, const state::NodeInfo& node) const;
+  [[nodiscard]] bool FilterNodeUsage(const Context& context, const state::NodeInfo& node) const;
+  [[nodiscard]] int64_t Score(const Context& context, const state::NodeInfo& node) const;
+};
+
 class JudgingPlugin;
 class PreEnqueuePlugin;
 class ReservePlugin;
@@ -299,6 +317,9 @@ class Framework {
   bool FilterNodeObject(const Context& context, const state::NodeInfo& node, Status* why) const;
   // Only the filters that depend on what is on this node, too.
   bool FilterNodeUsage(const Context& context, const state::NodeInfo& node, Status* why) const;
+
+  // Those that look at the class. O(filters + scores).
+  [[nodiscard]] ClassPlugins PluginsOf(const state::PodClass& pod_class) const;
 
   // The sum of the scores that do not depend on which nodes there are to choose from.
   [[nodiscard]] int64_t Score(const Context& context, const state::NodeInfo& node) const;

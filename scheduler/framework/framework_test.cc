@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -243,6 +244,40 @@ TEST_F(FrameworkTest, PluginsThatDoNotApplyAreSkipped) {
   EXPECT_EQ(why.code, Code::kSuccess);
   EXPECT_EQ(framework->Score(Ctx(), Node()), 0);
   EXPECT_TRUE(framework->NodeLocal(Class()));
+}
+
+TEST_F(FrameworkTest, ThePluginsOfAClassAnswerAsTheFramework) {
+  for (const char* object : {"", "n", "x", "nx"}) {
+    for (const char* usage : {"", "n", "x", "nx"}) {
+      for (const char* cluster : {"n", "x", "nx"}) {
+        for (const char* score : {"", "m", "x"}) {
+          auto framework = Make({{"Usage", 1, usage},
+                                 {"Object", 1, object},
+                                 {"Cluster", 1, cluster},
+                                 {"Score", 5, score},
+                                 {"ClusterScore", 3}});
+          const ClassPlugins plugins = framework->PluginsOf(Class());
+          const auto where = [&] { return absl::StrCat(object, "|", usage, "|", cluster); };
+          EXPECT_EQ(plugins.FilterNodeObject(Ctx(), Node()),
+                    framework->FilterNodeObject(Ctx(), Node(), nullptr))
+              << where();
+          EXPECT_EQ(plugins.FilterNodeUsage(Ctx(), Node()),
+                    framework->FilterNodeUsage(Ctx(), Node(), nullptr))
+              << where();
+          EXPECT_EQ(plugins.Score(Ctx(), Node()), framework->Score(Ctx(), Node())) << score;
+          EXPECT_EQ(plugins.node_local, framework->NodeLocal(Class())) << where();
+        }
+      }
+    }
+  }
+}
+
+TEST_F(FrameworkTest, AShareThatNoPluginKnowsIsRefused) {
+  state_.UpsertPod(model::testing::PodBuilder("ns", "p").GpuFraction(500));
+  ASSERT_TRUE(Class().spec->gpu_share.IsSet());
+  auto framework = Make({{"Object"}, {"Usage"}});
+  EXPECT_FALSE(framework->PluginsOf(Class()).FilterNodeObject(Ctx(), Node()));
+  EXPECT_FALSE(framework->FilterNodeObject(Ctx(), Node(), nullptr));
 }
 
 TEST_F(FrameworkTest, ScoresAddUpByWeight) {

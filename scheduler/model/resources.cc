@@ -56,18 +56,6 @@ int64_t BaseUnitsPerUnit(absl::string_view name) {
   return gpu || name == kCpuName ? 1000 : 1;
 }
 
-int64_t SaturatingAdd(int64_t a, int64_t b) {
-  int64_t sum;
-  if (!__builtin_add_overflow(a, b, &sum)) return sum;
-  return a > 0 ? kMax : kMin;
-}
-
-int64_t SaturatingMultiply(int64_t a, int64_t b) {
-  int64_t product;
-  if (!__builtin_mul_overflow(a, b, &product)) return product;
-  return (a > 0) == (b > 0) ? kMax : kMin;
-}
-
 int64_t Get(const ResourceList& list, absl::string_view name) {
   auto it = std::lower_bound(list.begin(), list.end(), name, NameLess);
   return it != list.end() && it->first == name ? it->second : 0;

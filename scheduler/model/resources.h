@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -171,7 +172,16 @@ class ResourceSum {
   std::vector<Wide> exact_;  // empty while all amounts fit in 64 bits
 };
 
-int64_t SaturatingAdd(int64_t a, int64_t b);
-int64_t SaturatingMultiply(int64_t a, int64_t b);
+inline int64_t SaturatingAdd(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  return a > 0 ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int64_t>::min();
+}
+inline int64_t SaturatingMultiply(int64_t a, int64_t b) {
+  int64_t product = 0;
+  if (!__builtin_mul_overflow(a, b, &product)) return product;
+  return (a > 0) == (b > 0) ? std::numeric_limits<int64_t>::max()
+                            : std::numeric_limits<int64_t>::min();
+}
 
 }  // namespace fairlead::model

@@ -346,6 +346,7 @@ std::vector<std::string> ClusterState::IdleClaims() const {
 
 const std::vector<std::string>& ClusterState::ClaimKeysOf(PodId id) const {
   static const auto& none = *new std::vector<std::string>();
+  if (pod_claims_.empty()) return none;
   const auto found = pod_claims_.find(id);
   return found == pod_claims_.end() ? none : found->second.keys;
 }

@@ -130,6 +130,7 @@ void ClusterState::ForgetVolumes(PodId pod) {
 
 const std::vector<VolumeClaimId>& ClusterState::VolumeClaimsOf(PodId pod) const {
   static const auto& none = *new std::vector<VolumeClaimId>();
+  if (pod_volumes_.empty()) return none;
   const auto found = pod_volumes_.find(pod);
   return found == pod_volumes_.end() ? none : found->second.claims;
 }
