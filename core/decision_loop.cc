@@ -291,6 +291,10 @@ void DecisionLoop::Impl::ApplyUpsert(const model::Upsert& upsert) {
             bindings.PodGroupSeen();
             return state.UpsertPodGroup(group);
           },
+          [&](const model::NativePodGroup& group) {
+            bindings.PodGroupSeen();
+            return native_groups.Upsert(group);
+          },
           [&](const model::PriorityClass& priority_class) {
             return state.UpsertPriorityClass(priority_class);
           },
@@ -376,7 +380,10 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
       change.policy = true;
       break;
     case model::Kind::kPodGroup:
-      change = state.RemovePodGroup(removed.ns, removed.name, removed.uid);
+      change = native_groups.RemoveKais(removed.ns, removed.name, removed.uid);
+      break;
+    case model::Kind::kNativePodGroup:
+      change = native_groups.Remove(removed.ns, removed.name, removed.uid);
       break;
     case model::Kind::kPriorityClass:
       change = state.RemovePriorityClass(removed.name);
@@ -473,10 +480,11 @@ StepResult DecisionLoop::Impl::Step(absl::Time now) {
   }
   std::vector<model::Action> writes;
   annotations.Step(now, writes);
+  native_groups.Step(now, writes);
   for (model::Action& write : writes) Emit(std::move(write), result);
   result.wake_at =
-      std::min({wake_at, annotations.wake_at(), bindings.wake_at(), nominations.wake_at(),
-                CallsWakeAt(), refusals.wake_at(), verdicts.wake_at(),
+      std::min({wake_at, annotations.wake_at(), native_groups.wake_at(), bindings.wake_at(),
+                nominations.wake_at(), CallsWakeAt(), refusals.wake_at(), verdicts.wake_at(),
                 stale() ? absl::InfiniteFuture() : evictions.wake_at()});
   if (dirty || !events.empty()) result.wake_at = now;  // a binding failed right away
   sending = nullptr;
@@ -614,7 +622,7 @@ void DecisionLoop::Impl::TellArrival(absl::Time now) {
 void DecisionLoop::Impl::TellStale() {
   if (!stale()) return;
   std::vector<absl::string_view> names;
-  for (const model::Kind kind : stale_kinds) names.push_back(model::KindName(kind));
+  for (const model::Kind kind : stale_kinds) names.push_back(model::KindTitle(kind));
   const std::string detail =
       absl::StrCat("evictions and provisioning are paused until the API server answers again: ",
                    absl::StrJoin(names, ", "));

@@ -18,6 +18,7 @@
 #include "core/framework_stage.h"
 #include "core/held_back.h"
 #include "core/managed_nodes.h"
+#include "core/native_groups.h"
 #include "core/pod_waits.h"
 #include "core/reconcile/bindings.h"
 #include "core/reconcile/evictions.h"
@@ -58,6 +59,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
         usage(loop_options.usage_store),
         evictions(loop_options.evictions),
         annotations(state, BackoffOf(loop_options)),
+        native_groups(state, verdicts, BackoffOf(loop_options)),
         extenders(state, loop_options.extenders,
                   [this](state::PodId pod) { return engine->NodesThatFit(pod); }),
         shares(state, SharingOf(loop_options), BackoffOf(loop_options), loop_options.emit_events),
@@ -306,6 +308,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   InFlightActions in_flight;
   Evictions evictions;
   GroupAnnotations annotations;
+  NativeGroups native_groups;
   ExtenderPlugin extenders;
   SharePlugin shares;
   ClaimPlugin claims;

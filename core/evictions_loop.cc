@@ -55,6 +55,9 @@ model::EmitEvent DecisionLoop::Impl::PreemptionEvent(const state::PodRecord& pod
   const state::Workload& workload = state.workload(id);
   model::ObjectRef preemptor{model::Kind::kPodGroup, workload.ns, workload.name, workload.uid};
   if (!workload.is_group) preemptor.kind = model::Kind::kPod;
+  if (workload.group != nullptr && workload.group->native) {
+    preemptor.kind = model::Kind::kNativePodGroup;
+  }
   const absl::string_view kind = workload.is_group ? "pod group" : "pod";
   model::EmitEvent event =
       EventAbout(pod, /*warning=*/false, "Preempted",

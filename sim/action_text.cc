@@ -53,6 +53,10 @@ struct Writer {
     return absl::StrCat("group-verdict ", a.ns, "/", a.name, " ", a.uid, " ", a.reason, " ",
                         a.message, " ", a.schedulability_json);
   }
+  std::string operator()(const model::SetPodGroupScheduled& a) const {
+    return absl::StrCat("pod group ", a.ns, "/", a.name, " ", a.uid,
+                        " scheduled=", a.scheduled ? "true" : "false", " ", a.message);
+  }
   std::string operator()(const model::SetPodGroupAnnotations& a) const {
     return absl::StrCat("group-annotations ", a.ns, "/", a.name, " ", a.uid, " ",
                         Text(a.annotations));

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/strings.h"
 #include "scheduler/model/api_names.h"
@@ -171,6 +172,7 @@ absl::Status ApiWrites::Commit(const model::NominateNode& write) {
 }
 
 absl::Status ApiWrites::Commit(const model::SetPodGroupSchedulability& write) {
+  if (write.native) return CommitNative(write);
   const std::string key = model::Key(write.ns, write.name);
   const absl::Status there = Precondition<model::PodGroup>(*server_, key, write.uid);
   if (!there.ok()) return there;
@@ -193,11 +195,16 @@ absl::Status ApiWrites::Commit(const model::SetPodGroupSchedulability& write) {
   return absl::OkStatus();
 }
 
-absl::Status ApiWrites::Commit(const model::SetPodGroupAnnotations& write) {
+namespace {
+
+// False: they are so already.
+template <typename Group>
+absl::StatusOr<bool> MergeAnnotations(ApiServer& server,
+                                      const model::SetPodGroupAnnotations& write) {
   const std::string key = model::Key(write.ns, write.name);
-  const absl::Status there = Precondition<model::PodGroup>(*server_, key, write.uid);
+  const absl::Status there = Precondition<Group>(server, key, write.uid);
   if (!there.ok()) return there;
-  model::StringMap merged = server_->Find<model::PodGroup>(key)->meta.annotations;
+  model::StringMap merged = server.Find<Group>(key)->meta.annotations;
   for (const auto& [name, value] : write.annotations) {
     if (value.empty()) {
       merged.Erase(name);
@@ -205,11 +212,55 @@ absl::Status ApiWrites::Commit(const model::SetPodGroupAnnotations& write) {
       merged.Set(name, value);
     }
   }
-  if (merged == server_->Find<model::PodGroup>(key)->meta.annotations) {
-    return Empty(absl::StrCat("annotations of group ", key));
+  if (merged == server.Find<Group>(key)->meta.annotations) return false;
+  server.Modify<Group>(key, [&](Group& group) { group.meta.annotations = merged; });
+  return true;
+}
+
+}  // namespace
+
+absl::Status ApiWrites::Commit(const model::SetPodGroupAnnotations& write) {
+  const absl::StatusOr<bool> changed =
+      write.native ? MergeAnnotations<model::NativePodGroup>(*server_, write)
+                   : MergeAnnotations<model::PodGroup>(*server_, write);
+  if (!changed.ok()) return changed.status();
+  if (*changed) return absl::OkStatus();
+  return Empty(absl::StrCat("annotations of group ", model::Key(write.ns, write.name)));
+}
+
+absl::Status ApiWrites::CommitNative(const model::SetPodGroupSchedulability& write) {
+  const std::string key = model::Key(write.ns, write.name);
+  const absl::Status there = Precondition<model::NativePodGroup>(*server_, key, write.uid);
+  if (!there.ok()) return there;
+  const model::NativePodGroup& before = *server_->Find<model::NativePodGroup>(key);
+  if (before.meta.annotations.Get(model::kVerdictAnnotation) == write.schedulability_json) {
+    return Empty(absl::StrCat("verdict of group ", key));
   }
-  server_->Modify<model::PodGroup>(
-      key, [&](model::PodGroup& group) { group.meta.annotations = merged; });
+  server_->Modify<model::NativePodGroup>(key, [&](model::NativePodGroup& group) {
+    if (write.schedulability_json.empty()) {
+      group.meta.annotations.Erase(model::kVerdictAnnotation);
+    } else {
+      group.meta.annotations.Set(model::kVerdictAnnotation, write.schedulability_json);
+    }
+    group.schedulability_hash = HashOf(write.schedulability_json);
+  });
+  return absl::OkStatus();
+}
+
+absl::Status ApiWrites::Commit(const model::SetPodGroupScheduled& write) {
+  const std::string key = model::Key(write.ns, write.name);
+  const absl::Status there = Precondition<model::NativePodGroup>(*server_, key, write.uid);
+  if (!there.ok()) return there;
+  const std::string status = write.scheduled ? "True" : "False";
+  const model::NativePodGroup& before = *server_->Find<model::NativePodGroup>(key);
+  if (before.scheduled_status == status && before.scheduled_message == write.message) {
+    return Empty(absl::StrCat("condition of group ", key));
+  }
+  server_->Modify<model::NativePodGroup>(key, [&](model::NativePodGroup& group) {
+    group.scheduled_status = status;
+    group.scheduled_reason = write.scheduled ? "Scheduled" : "Unschedulable";
+    group.scheduled_message = write.message;
+  });
   return absl::OkStatus();
 }
 

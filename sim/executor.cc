@@ -49,7 +49,8 @@ std::string ObjectOf(const model::Action& action) {
         } else if constexpr (std::is_same_v<T, model::ApplyConfigMap>) {
           return absl::StrCat("config map ", model::Key(what.ns, what.name));
         } else if constexpr (std::is_same_v<T, model::SetPodGroupSchedulability> ||
-                             std::is_same_v<T, model::SetPodGroupAnnotations>) {
+                             std::is_same_v<T, model::SetPodGroupAnnotations> ||
+                             std::is_same_v<T, model::SetPodGroupScheduled>) {
           return absl::StrCat("group ", model::Key(what.ns, what.name));
         } else {
           return absl::StrCat("pod ", model::Key(what.ns, what.name));

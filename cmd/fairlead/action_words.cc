@@ -28,7 +28,8 @@ const char* ActionName(const model::Action& action) {
                                            "select_volume_node",
                                            "ask_extenders",
                                            "nominate_node",
-                                           "call_plugin"};
+                                           "call_plugin",
+                                           "set_pod_group_scheduled"};
   static_assert(std::size(kNames) == std::variant_size_v<decltype(model::Action::what)>);
   return kNames[action.what.index()];
 }
@@ -52,6 +53,8 @@ std::string Describe(const model::Action& action) {
           return absl::StrCat("verdict of pod group ", what.ns, "/", what.name);
         } else if constexpr (std::is_same_v<T, model::SetPodGroupAnnotations>) {
           return absl::StrCat("annotations of pod group ", what.ns, "/", what.name);
+        } else if constexpr (std::is_same_v<T, model::SetPodGroupScheduled>) {
+          return absl::StrCat("condition of pod group ", what.ns, "/", what.name);
         } else if constexpr (std::is_same_v<T, model::CreateNodeRequest>) {
           return absl::StrCat("create node request ", what.request->meta.name);
         } else if constexpr (std::is_same_v<T, model::UpdateNodeRequestStatus>) {

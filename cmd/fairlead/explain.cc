@@ -81,7 +81,22 @@ std::optional<absl::Time> TimeOf(const Json& condition) {
 Explanation::Recorded RecordedOn(const Json& object, bool is_group) {
   Explanation::Recorded recorded;
   recorded.on = is_group ? "pod group" : "pod";
-  if (is_group) {
+  if (is_group &&
+      object.TextAt({"apiVersion"}) == model::TraitsOf(model::Kind::kNativePodGroup).api_version) {
+    const absl::StatusOr<Json> verdict =
+        Json::Parse(object.TextAt({"metadata", "annotations", model::kVerdictAnnotation}));
+    if (verdict.ok()) {
+      recorded.reason = verdict->TextAt({"code"});
+      recorded.message = verdict->TextAt({"message"});
+      recorded.hash = verdict->TextAt({"hash"});
+    }
+    const Json* condition = Condition(object, model::kPodGroupScheduledCondition);
+    if (recorded.message.empty() && condition != nullptr &&
+        condition->TextAt({"status"}) == "False") {
+      recorded.message = condition->TextAt({"message"});
+    }
+    if (condition != nullptr) recorded.since = TimeOf(*condition);
+  } else if (is_group) {
     if (const Json* status = object.At({"status", "schedulability"}); status != nullptr) {
       recorded.reason = status->TextAt({"code"});
       recorded.message = status->TextAt({"message"});
@@ -358,15 +373,23 @@ absl::StatusOr<Explanation> Introduce(const Subject& subject, const Live& live, 
   if (pod) {
     out.scheduler_name = live.pod->TextAt({"spec", "schedulerName"});
     out.phase = live.pod->TextAt({"status", "phase"});
-    out.group = live.pod->TextAt({"metadata", "annotations", model::kPodGroupAnnotation});
+    out.group = GroupOf(*live.pod);
     out.queue = live.pod->TextAt({"metadata", "labels", model::kQueueLabel});
   } else {
     out.queue = live.group->TextAt({"spec", "queue"});
+    if (out.queue.empty()) {
+      out.queue = live.group->TextAt({"metadata", "labels", model::kQueueLabel});
+    }
   }
   return out;
 }
 
 }  // namespace
+
+std::string GroupOf(const Json& pod) {
+  const std::string annotated = pod.TextAt({"metadata", "annotations", model::kPodGroupAnnotation});
+  return annotated.empty() ? pod.TextAt({"spec", "schedulingGroup", "podGroupName"}) : annotated;
+}
 
 absl::StatusOr<Explanation> ExplainRecorded(const Subject& subject, const Live& live,
                                             const std::vector<std::string>& scheduler_names,

@@ -74,6 +74,9 @@ struct Live {
   std::optional<Json> pod, group;
 };
 
+// The PodGroup that the pod names, of whichever API; empty if it names none.
+std::string GroupOf(const Json& pod);
+
 // NotFound if neither the server nor the view has it.
 absl::StatusOr<Explanation> Explain(const Subject& subject, const Live& live,
                                     const Snapshot& snapshot,

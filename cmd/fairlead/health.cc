@@ -42,7 +42,8 @@ server::Response ReadyResponse(bool alive, const AppStats& stats) {
                                                  " ago")
                                   : "not listed yet";
     if (!kind.last_error.empty()) absl::StrAppend(&why, ": ", kind.last_error);
-    Check(kind.synced && !stale, absl::StrCat("watch-", model::KindName(kind.kind)), why, response);
+    Check(kind.synced && !stale, absl::StrCat("watch-", model::KindTitle(kind.kind)), why,
+          response);
   }
   absl::StrAppend(&response.body, stats.leader ? "leader\n" : "standby\n");
   return response;

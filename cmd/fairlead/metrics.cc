@@ -96,7 +96,7 @@ class Filler {
 
 void AddKinds(const AppStats& app, Filler& out) {
   for (const kube::ReflectorStats& kind : app.kinds) {
-    const Labels labels = {{"kind", model::KindName(kind.kind)}};
+    const Labels labels = {{"kind", model::KindTitle(kind.kind)}};
     out.Add("fairlead_kind_synced", kind.synced, labels);
     out.Add("fairlead_kind_missing", kind.missing, labels);
     out.Add("fairlead_kind_objects", static_cast<uint64_t>(kind.objects), labels);

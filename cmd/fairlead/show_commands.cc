@@ -78,12 +78,19 @@ absl::StatusOr<Live> LookUp(ApiClient& client, const Subject& subject) {
   if (subject.kind != Subject::Kind::kPodGroup) {
     FAIRLEAD_ASSIGN_OR_RETURN(live.pod, Look(client, {"v1", "Pod", subject.ns, subject.name}));
     if (live.pod.has_value()) {
-      group = live.pod->TextAt({"metadata", "annotations", model::kPodGroupAnnotation});
+      group = GroupOf(*live.pod);
     }
   }
   if (!group.empty()) {
-    absl::StatusOr<std::optional<Json>> found =
-        Look(client, {"scheduling.run.ai/v2alpha2", "PodGroup", subject.ns, group});
+    const auto look = [&](model::Kind kind) {
+      return Look(client, {model::TraitsOf(kind).api_version, "PodGroup", subject.ns, group});
+    };
+    absl::StatusOr<std::optional<Json>> found = look(model::Kind::kPodGroup);
+    if (found.ok() && !found->has_value()) {
+      // Who may not read these has no such group.
+      absl::StatusOr<std::optional<Json>> native = look(model::Kind::kNativePodGroup);
+      if (!absl::IsPermissionDenied(native.status())) found = std::move(native);
+    }
     // The pod is readable, its group not: the pod's own record still helps.
     if (live.pod.has_value() && absl::IsPermissionDenied(found.status())) return live;
     FAIRLEAD_ASSIGN_OR_RETURN(live.group, std::move(found));

@@ -7,7 +7,7 @@ namespace fairlead::cmd {
 void StatusLog::LogMissing(const std::vector<kube::ReflectorStats>& kinds) {
   for (const kube::ReflectorStats& stats : kinds) {
     if (stats.missing == missing_.contains(stats.kind)) continue;
-    const char* const kind = model::KindName(stats.kind);
+    const char* const kind = model::KindTitle(stats.kind);
     if (stats.missing) {
       missing_.insert(stats.kind);
       logger_->Warning("kind is not installed, or may not be read; it counts as empty",
@@ -26,7 +26,7 @@ void StatusLog::LogWatches(const std::vector<kube::ReflectorStats>& kinds) {
                         : stats.down_for > kFailingAfter ? Watch::kFails
                                                          : Watch::kWorks;
     if (std::exchange(watches_[stats.kind], watch) == watch) continue;
-    const char* const kind = model::KindName(stats.kind);
+    const char* const kind = model::KindTitle(stats.kind);
     const std::string age =
         absl::FormatDuration(absl::Trunc(stats.since_last_event, absl::Seconds(1)));
     if (watch == Watch::kWorks) {

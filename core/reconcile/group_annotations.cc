@@ -68,7 +68,10 @@ void GroupAnnotations::Step(absl::Time now, std::vector<model::Action>& actions)
       continue;
     }
     row.attempts.Sent(now, rules_);
-    actions.push_back({0, model::SetPodGroupAnnotations{row.ns, row.name, uid, row.sent}});
+    const state::Workload& workload = state_.workload(state_.FindGroup(row.ns, row.name));
+    actions.push_back(
+        {0, model::SetPodGroupAnnotations{row.ns, row.name, uid, row.sent,
+                                          workload.group != nullptr && workload.group->native}});
   }
 }
 

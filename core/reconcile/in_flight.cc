@@ -48,6 +48,9 @@ std::optional<InFlight> WhatMatters(const model::Action& action) {
   if (const auto* annotations = std::get_if<model::SetPodGroupAnnotations>(&action.what)) {
     return InFlightAnnotations{annotations->uid};
   }
+  if (const auto* condition = std::get_if<model::SetPodGroupScheduled>(&action.what)) {
+    return InFlightGroupCondition{condition->uid};
+  }
   if (std::holds_alternative<model::StoreUsage>(action.what)) return InFlightUsage{};
   if (const auto* taint = std::get_if<model::SetNodeTaint>(&action.what)) {
     return InFlightTaint{taint->uid, taint->present};

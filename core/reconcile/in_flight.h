@@ -42,6 +42,9 @@ struct InFlightConfigMap {
 struct InFlightAnnotations {
   std::string uid;  // of the PodGroup
 };
+struct InFlightGroupCondition {
+  std::string uid;  // of the NativePodGroup
+};
 struct InFlightUsage {};
 struct InFlightTaint {
   std::string node_uid;
@@ -63,10 +66,11 @@ struct InFlightVolume {
 struct InFlightAsk {
   uint64_t number = 0;
 };
-using InFlight = std::variant<InFlightEviction, InFlightRequest, InFlightProvider,
-                              InFlightReservation, InFlightPodDeletion, InFlightConfigMap,
-                              InFlightClaim, InFlightVolume, InFlightStatus, InFlightAnnotations,
-                              InFlightUsage, InFlightTaint, InFlightRequestEnd, InFlightAsk>;
+using InFlight =
+    std::variant<InFlightEviction, InFlightRequest, InFlightProvider, InFlightReservation,
+                 InFlightPodDeletion, InFlightConfigMap, InFlightClaim, InFlightVolume,
+                 InFlightStatus, InFlightAnnotations, InFlightUsage, InFlightTaint,
+                 InFlightRequestEnd, InFlightAsk, InFlightGroupCondition>;
 
 class InFlightActions {
  public:

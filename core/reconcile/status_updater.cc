@@ -39,6 +39,12 @@ bool StatusUpdater::IsAsGroup(const state::Workload& workload) {
   return workload.is_group && workload.group != nullptr;
 }
 
+std::optional<StatusUpdater::Told> StatusUpdater::ToldOf(const state::Workload& workload) const {
+  const Row* const row = FindRow(workload);
+  if (row == nullptr || row->verdict.code == verdict::Code::kNone) return std::nullopt;
+  return Told{row->verdict.code, row->condition.sentence};
+}
+
 std::string StatusUpdater::ValueOf(absl::string_view hash, absl::string_view nominated) {
   return absl::StrCat(hash, "\n", nominated);
 }

@@ -50,6 +50,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -109,6 +110,12 @@ class StatusUpdater {
   // Pods of groups whose last written conditions are remembered. O(groups).
   [[nodiscard]] size_t conditions_known() const;
 
+  // What the last Update says of the workload; none if it does not wait.
+  struct Told {
+    verdict::Code code;
+    std::string sentence;
+  };
+  [[nodiscard]] std::optional<Told> ToldOf(const state::Workload& workload) const;
   // When what stayed as it was, because an answer is awaited, is to be told: Update is to be called
   // by then. Infinite future if never.
   [[nodiscard]] absl::Time stays_until() const { return stays_until_; }

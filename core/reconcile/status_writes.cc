@@ -67,6 +67,7 @@ void StatusUpdater::WriteGroup(const state::Workload& workload, const Row& row, 
   write.ns = workload.ns;
   write.name = workload.name;
   write.uid = workload.uid;
+  write.native = workload.group->native;
   constexpr size_t kWhole = 64 << 10;  // far below the limit of an object
   write.schedulability_json = verdict::ToJson(row.verdict, kWhole);
   write.reason = std::string(verdict::ConditionReason(row.verdict.code, settings_.hook_on));
@@ -177,7 +178,9 @@ void StatusUpdater::EmitChange(const state::Workload& workload, const Row& row) 
   model::EmitEvent event;
   const bool as_group = IsAsGroup(workload);
   const bool about_pod = !as_group && !workload.pods.empty();
-  event.about = as_group ? model::Kind::kPodGroup : model::Kind::kPod;
+  event.about = !as_group                ? model::Kind::kPod
+                : workload.group->native ? model::Kind::kNativePodGroup
+                                         : model::Kind::kPodGroup;
   event.ns = workload.ns;
   event.name = about_pod ? state_.pod(workload.pods.front()).name : workload.name;
   event.uid = about_pod ? state_.pod(workload.pods.front()).uid : workload.uid;
@@ -511,6 +514,7 @@ void StatusUpdater::FlushClears(absl::Time now) {
     }
     const state::Workload& workload = state_.workload(id);
     model::SetPodGroupSchedulability write{workload.ns, workload.name, workload.uid, "", "", ""};
+    write.native = workload.group->native;
     AddConditions(workload, write);
     attempts.Sent(now, kRules);
     std::vector<std::string>& values = removal.unshown;

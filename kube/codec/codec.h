@@ -120,6 +120,8 @@ EncodedWrite EncodePodGroupSchedulability(const model::SetPodGroupSchedulability
                                           absl::Time request_time,
                                           StatusShape shape = StatusShape::kFields);
 EncodedWrite EncodePodGroupAnnotations(const model::SetPodGroupAnnotations& action);
+EncodedWrite EncodePodGroupScheduled(const model::SetPodGroupScheduled& action,
+                                     absl::Time request_time);
 // A server-side apply that creates the ConfigMap or takes over our one key of it.
 EncodedWrite EncodeStoreUsage(const model::StoreUsage& action);
 std::string UsageMapPath(absl::string_view ns, absl::string_view name);

@@ -140,6 +140,11 @@ EncodedWrite EncodeStatus(std::string path, absl::string_view uid,
 
 EncodedWrite EncodePodGroupSchedulability(const model::SetPodGroupSchedulability& action,
                                           absl::Time request_time, StatusShape shape) {
+  if (action.native) {
+    return EncodePodGroupAnnotations(
+        {action.ns, action.name, action.uid,
+         model::StringMap{{model::kVerdictAnnotation, action.schedulability_json}}, true});
+  }
   std::vector<StatusField> fields = {
       {"schedulability", action.schedulability_json.empty() ? "null" : action.schedulability_json}};
   if (action.own_condition != model::OwnCondition::kKeep) {
@@ -163,8 +168,28 @@ EncodedWrite EncodePodGroupAnnotations(const model::SetPodGroupAnnotations& acti
     }
   }
   json.EndObject().EndObject().EndObject();
-  return {"PATCH", NamespacedPath(model::Kind::kPodGroup, action.ns, action.name), kMergePatch,
-          json.Take()};
+  const auto kind = action.native ? model::Kind::kNativePodGroup : model::Kind::kPodGroup;
+  return {"PATCH", NamespacedPath(kind, action.ns, action.name), kMergePatch, json.Take()};
+}
+
+EncodedWrite EncodePodGroupScheduled(const model::SetPodGroupScheduled& action,
+                                     absl::Time request_time) {
+  JsonWriter json;
+  json.BeginObject();
+  WriteUid(json, action.uid);
+  json.Key("status").BeginObject().Key("conditions").BeginArray().BeginObject();
+  json.Field("type", model::kPodGroupScheduledCondition);
+  json.Field("status", action.scheduled ? "True" : "False");
+  json.Field("reason", action.scheduled ? "Scheduled" : "Unschedulable");
+  json.Field("message", TruncateUtf8(action.message, kMaxMessageBytes));
+  if (action.observed_generation > 0) {
+    json.Key("observedGeneration").Int(action.observed_generation);
+  }
+  // The server keeps what a patch leaves out.
+  if (action.turns) json.Field("lastTransitionTime", FormatSeconds(request_time));
+  json.EndObject().EndArray().EndObject().EndObject();
+  return {"PATCH", NamespacedPath(model::Kind::kNativePodGroup, action.ns, action.name, "status"),
+          kStrategicMergePatch, json.Take()};
 }
 
 EncodedWrite EncodeCreateNodeRequest(const model::NodeRequest& request) {

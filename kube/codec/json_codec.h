@@ -43,10 +43,12 @@ void ReadTaints(JsonReader& reader, JsonValue value, const FieldPath& path,
 
 // Fails if an object says that it is of another kind.
 void CheckKind(JsonReader& reader, JsonValue value, model::Kind kind);
+// The same for the group of its apiVersion, where two kinds have one name.
+void CheckApiGroup(JsonReader& reader, JsonValue value, model::Kind kind);
 
 // ---- kinds (pod_json.cc, node_json.cc, workload_json.cc, fairlead_json.cc, disruption_budget.cc,
-// device_objects.cc, node_topology_json.cc, volume_json.cc, spread_sources.cc): one Read for the
-// type of every kind
+// device_objects.cc, node_topology_json.cc, volume_json.cc, spread_sources.cc,
+// native_pod_group.cc): one Read for the type of every kind
 void Read(JsonReader& reader, JsonValue value, model::Pod& out);
 void Read(JsonReader& reader, JsonValue value, model::Node& out);
 void Read(JsonReader& reader, JsonValue value, model::PriorityClass& out);
@@ -72,6 +74,7 @@ void Read(JsonReader& reader, JsonValue value, model::Service& out);
 void Read(JsonReader& reader, JsonValue value, model::ReplicationController& out);
 void Read(JsonReader& reader, JsonValue value, model::ReplicaSet& out);
 void Read(JsonReader& reader, JsonValue value, model::StatefulSet& out);
+void Read(JsonReader& reader, JsonValue value, model::NativePodGroup& out);
 void ReadObject(JsonReader& reader, model::Kind kind, JsonValue value, Object& out);
 
 // ---- messages (json_codec.cc)

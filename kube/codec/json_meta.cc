@@ -70,6 +70,15 @@ void CheckKind(JsonReader& reader, JsonValue value, model::Kind kind) {
   reader.Fail(absl::StrCat("expected a ", model::KindName(kind), ", got a ", Quoted(text)));
 }
 
+void CheckApiGroup(JsonReader& reader, JsonValue value, model::Kind kind) {
+  const auto group = [](absl::string_view version) { return version.substr(0, version.find('/')); };
+  const absl::string_view text = reader.Text(value, FieldPath());
+  const absl::string_view wanted = model::TraitsOf(kind).api_version;
+  if (group(text) == group(wanted)) return;
+  reader.Fail(absl::StrCat("expected a ", model::KindName(kind), " of ", wanted, ", got one of ",
+                           Quoted(text)));
+}
+
 void ReadMeta(JsonReader& reader, JsonValue value, const FieldPath& path, model::ObjectMeta& out,
               std::vector<std::string>* finalizers) {
   ReadWholeMeta(reader, value, path, out, finalizers,

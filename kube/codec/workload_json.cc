@@ -301,6 +301,7 @@ void Read(JsonReader& reader, JsonValue value, model::PodGroup& out) {
   const FieldPath root;
   reader.Fields(value, root, [&](absl::string_view key, JsonValue v) {
     const FieldPath at = root.Field(key);
+    if (key == "apiVersion") CheckApiGroup(reader, v, model::Kind::kPodGroup);
     if (key == "kind") CheckKind(reader, v, model::Kind::kPodGroup);
     if (key == "metadata") ReadMeta(reader, v, at, out.meta);
     if (key == "spec") ReadPodGroupSpec(reader, v, at, out);

@@ -78,10 +78,10 @@ absl::Status ClusterSource::Health(absl::Duration bound) const {
   for (const ReflectorStats& stats : GetStats()) {
     const std::string error = stats.last_error.empty() ? "" : absl::StrCat(": ", stats.last_error);
     if (!stats.synced) {
-      problems.push_back(absl::StrCat(model::KindName(stats.kind), " is not synced", error));
+      problems.push_back(absl::StrCat(model::KindTitle(stats.kind), " is not synced", error));
     } else if (stats.IsStale(bound)) {
       problems.push_back(
-          absl::StrCat(model::KindName(stats.kind), ": last heard of ",
+          absl::StrCat(model::KindTitle(stats.kind), ": last heard of ",
                        absl::FormatDuration(absl::Trunc(stats.since_last_event, absl::Seconds(1))),
                        " ago", error));
     }

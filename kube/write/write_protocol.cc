@@ -308,12 +308,6 @@ class TaintProtocol final : public WriteProtocol {
   int conflicts_ = 0;
 };
 
-// For both actions about a group.
-template <typename T>
-std::string GroupPath(const T& action) {
-  return NamespacedPath(model::Kind::kPodGroup, action.ns, action.name);
-}
-
 std::unique_ptr<WriteProtocol> Simple(std::string what, SimpleProtocol::Shape shape,
                                       SimpleProtocol::Encode encode) {
   return std::make_unique<SimpleProtocol>(std::move(what), shape, std::move(encode));
@@ -345,6 +339,16 @@ struct Maker {
         [a](absl::Time, StatusShape) { return EncodeNominatedNode(a); });
   }
   Result operator()(const model::SetPodGroupSchedulability& a) const {
+    if (a.native) {
+      return std::make_unique<PatchProtocol>(
+          absl::StrCat("verdict of pod group ", model::Key(a.ns, a.name)),
+          PatchProtocol::Target{model::Kind::kNativePodGroup,
+                                NamespacedPath(model::Kind::kNativePodGroup, a.ns, a.name), a.uid,
+                                false},
+          [a](absl::Time now, StatusShape shape) {
+            return EncodePodGroupSchedulability(a, now, shape);
+          });
+    }
     const auto write = std::make_shared<model::SetPodGroupSchedulability>(a);
     const auto correct = [write](const Object& object) {
       const auto& found = std::get<model::PodGroup>(object).scheduling_conditions;
@@ -354,7 +358,9 @@ struct Maker {
     };
     return std::make_unique<PatchProtocol>(
         absl::StrCat("status of pod group ", model::Key(a.ns, a.name)),
-        PatchProtocol::Target{model::Kind::kPodGroup, GroupPath(a), a.uid, true, correct},
+        PatchProtocol::Target{model::Kind::kPodGroup,
+                              NamespacedPath(model::Kind::kPodGroup, a.ns, a.name), a.uid, true,
+                              correct},
         [write](absl::Time now, StatusShape shape) {
           return EncodePodGroupSchedulability(*write, now, shape);
         });
@@ -362,8 +368,17 @@ struct Maker {
   Result operator()(const model::SetPodGroupAnnotations& a) const {
     return std::make_unique<PatchProtocol>(
         absl::StrCat("annotations of pod group ", model::Key(a.ns, a.name)),
-        PatchProtocol::Target{model::Kind::kPodGroup, GroupPath(a), a.uid, false},
+        PatchProtocol::Target{a.native ? model::Kind::kNativePodGroup : model::Kind::kPodGroup,
+                              EncodePodGroupAnnotations(a).path, a.uid, false},
         [a](absl::Time, StatusShape) { return EncodePodGroupAnnotations(a); });
+  }
+  Result operator()(const model::SetPodGroupScheduled& a) const {
+    return std::make_unique<PatchProtocol>(
+        absl::StrCat("condition of pod group ", model::Key(a.ns, a.name)),
+        PatchProtocol::Target{model::Kind::kNativePodGroup,
+                              NamespacedPath(model::Kind::kNativePodGroup, a.ns, a.name), a.uid,
+                              false},
+        [a](absl::Time now, StatusShape) { return EncodePodGroupScheduled(a, now); });
   }
   Result operator()(const model::CreateNodeRequest& a) const {
     return Simple(absl::StrCat("create node request ", a.request->meta.name), Shape::kCreate,

@@ -17,6 +17,7 @@ struct Laner {
   WriteLane operator()(const model::NominateNode&) const { return WriteLane::kStatus; }
   WriteLane operator()(const model::SetPodGroupSchedulability&) const { return WriteLane::kStatus; }
   WriteLane operator()(const model::SetPodGroupAnnotations&) const { return WriteLane::kStatus; }
+  WriteLane operator()(const model::SetPodGroupScheduled&) const { return WriteLane::kStatus; }
   WriteLane operator()(const model::CreateNodeRequest&) const { return WriteLane::kNode; }
   WriteLane operator()(const model::UpdateNodeRequestStatus&) const { return WriteLane::kNode; }
   WriteLane operator()(const model::DeleteNodeRequest&) const { return WriteLane::kNode; }
@@ -60,6 +61,7 @@ struct ObjectNamer {
   }
   std::string operator()(const model::SetPodGroupSchedulability& a) const { return Group(a); }
   std::string operator()(const model::SetPodGroupAnnotations& a) const { return Group(a); }
+  std::string operator()(const model::SetPodGroupScheduled& a) const { return Group(a); }
   std::string operator()(const model::CreateNodeRequest& a) const {
     return Request(a.request->meta.name);
   }

@@ -444,8 +444,10 @@ std::vector<std::vector<PodId>> EvictionUnits(const state::ClusterState& state,
                                               const std::set<PodId>* fresh) {
   std::vector<std::vector<PodId>> units;
   std::vector<PodId> taken;
+  const bool whole = workload.group != nullptr && workload.group->disrupted_whole;
   Peeler peeler(state, workload, fresh);
-  for (auto unit = peeler.TakeExtra(); !unit.empty(); unit = peeler.TakeExtra()) {
+  for (auto unit = whole ? std::vector<PodId>() : peeler.TakeExtra(); !unit.empty();
+       unit = peeler.TakeExtra()) {
     taken.insert(taken.end(), unit.begin(), unit.end());
     units.push_back(std::move(unit));
   }

@@ -102,7 +102,7 @@ int64_t GangMinimum(const state::Workload& workload, int32_t set = 0);
 // `core` false: only what is above the minimum. First go pods of no set, then of sets that serve
 // nothing (below their minimum while their parent has enough others), then of sets above their own
 // minimum, each pod a unit; then satisfied sets beyond minSubGroup, each whole; children in reverse
-// order.
+// order. A group that is disrupted_whole is one unit, of `core`.
 std::vector<std::vector<state::PodId>> EvictionUnits(const state::ClusterState& state,
                                                      const state::Workload& workload, bool core,
                                                      const std::set<state::PodId>* fresh = nullptr);

@@ -336,6 +336,14 @@ TEST(GangTest, EvictionUnits) {
   }
 }
 
+TEST(GangTest, AGroupThatIsDisruptedWholeIsOneUnit) {
+  model::PodGroup group = MakeGroup("ns", "g", "q", 1);
+  group.disrupted_whole = true;
+  GangWorld world(group, {"p1:-:run", "p2:-:bound", "p3:-:run", "p4:-:bind"});
+  EXPECT_EQ(world.Units(false), "");
+  EXPECT_EQ(world.Units(true), "p3 p2 p1");
+}
+
 TEST(GangTest, BelowMinimum) {
   struct Case {
     const char* group;

@@ -33,7 +33,7 @@ constexpr KnownPlugin kKnown[] = {
     {"ImageLocality", {kScore}, Support::kPlugin},
     {"DefaultBinder", {kBind}, Support::kBuiltIn},
     {"NodeDeclaredFeatures", {kPreFilter, kFilter}, Support::kPlugin},
-    {"GangScheduling", {kPreEnqueue, kReserve, kPermit}, Support::kLacking},
+    {"GangScheduling", {kPreEnqueue, kReserve, kPermit}, Support::kBuiltIn},
     {"TopologyPlacementGenerator", {}, Support::kLacking},
     {"PodGroupPodsCount", {}, Support::kLacking},
 };

@@ -96,7 +96,8 @@ struct NominateNode {
 enum class OwnCondition : uint8_t { kWrite, kKeep, kRemove };
 
 // status.schedulability and, in status.schedulingConditions of a PodGroup, the entry of one node
-// pool. An empty json clears both. The entries of other pools stay unchanged: `conditions` is what
+// pool; of a NativePodGroup, which has neither, annotation fairlead.dev/verdict. An empty json
+// clears them. The entries of other pools stay unchanged: `conditions` is what
 // the group had when this was decided, and the adapter reads the group again if it has changed.
 struct SetPodGroupSchedulability {
   std::string ns, name, uid;
@@ -108,11 +109,23 @@ struct SetPodGroupSchedulability {
   OwnCondition own_condition = OwnCondition::kWrite;
   bool names_pool = false;  // the entry's message begins with the pool, as KAI writes it for
                             // kTryOnce
+  bool native = false;      // of a NativePodGroup
 };
 
 struct SetPodGroupAnnotations {
   std::string ns, name, uid;
   StringMap annotations;  // merged; an empty value removes the key
+  bool native = false;    // of a NativePodGroup
+};
+
+// Condition PodGroupScheduled of a NativePodGroup, as kube-scheduler writes it: True, or False with
+// reason Unschedulable. The other conditions stay.
+struct SetPodGroupScheduled {
+  std::string ns, name, uid;
+  bool scheduled = false;
+  std::string message;
+  int64_t observed_generation = 0;
+  bool turns = true;  // the status is another than before: so is lastTransitionTime
 };
 
 // Boxed, because most actions are bindings, and an action is as large as its largest kind.
@@ -226,7 +239,7 @@ struct Action {
                DeleteNodeRequest, SetNodeTaint, LaunchNode, TerminateNode, EmitEvent,
                CreateGpuReservation, DeletePod, ApplyConfigMap, StoreUsage, ReserveClaim,
                DeallocateClaim, BindVolume, SelectVolumeNode, AskExtenders, NominateNode,
-               CallPlugin>
+               CallPlugin, SetPodGroupScheduled>
       what;
 };
 // Tens of thousands are made in one step.

@@ -61,6 +61,10 @@ inline constexpr char kMigEnabledLabel[] = "node-role.kubernetes.io/mig-enabled"
 // follows.
 inline constexpr char kGpuModelPrefix[] = "gpu-model/";
 
+// Prefix of the name of a topology whose one level is the node label that follows. No object has
+// such a name.
+inline constexpr char kTopologyOfLabel[] = "label/";
+
 // Of an object: the API server refuses longer ones.
 inline constexpr size_t kLongestName = 253;
 
@@ -88,6 +92,8 @@ inline constexpr char kExpectedDurationAnnotation[] = "fairlead.dev/expected-dur
 inline constexpr char kBindDecisionAnnotation[] = "fairlead.dev/decision";
 
 inline constexpr char kPodScheduledCondition[] = "PodScheduled";
+// Of a PodGroup of scheduling.k8s.io.
+inline constexpr char kPodGroupScheduledCondition[] = "PodGroupScheduled";
 inline constexpr char kReadyCondition[] = "Ready";
 
 }  // namespace fairlead::model

@@ -39,7 +39,7 @@ using Object =
                  PodDisruptionBudget, DeviceClass, ResourceSlice, ResourceClaim,
                  NodeResourceTopology, Namespace, PersistentVolumeClaim, PersistentVolume,
                  StorageClass, CsiNode, CsiDriver, CsiStorageCapacity, VolumeAttachment, Service,
-                 ReplicationController, ReplicaSet, StatefulSet>;
+                 ReplicationController, ReplicaSet, StatefulSet, NativePodGroup>;
 static_assert(std::variant_size_v<Object> == std::size(kKindTraits));
 
 constexpr Kind KindOf(const Object& object) { return static_cast<Kind>(object.index()); }

@@ -33,11 +33,13 @@ enum class Kind : uint8_t {
   kReplicationController,
   kReplicaSet,
   kStatefulSet,
+  kNativePodGroup,
 };
 // In the order in which they are listed.
 inline constexpr Kind kAllKinds[] = {Kind::kNode,
                                      Kind::kQueue,
                                      Kind::kPodGroup,
+                                     Kind::kNativePodGroup,
                                      Kind::kPriorityClass,
                                      Kind::kTopology,
                                      Kind::kNodeRequest,
@@ -90,6 +92,8 @@ struct KindTraits {
   bool tells_progress = false;
   // The `action` of events about such an object.
   const char* event_action = "Scheduling";
+  // What people and metrics read, if another kind has the name. Empty: the name.
+  const char* title = "";
 };
 // In the order of the enumeration.
 inline constexpr KindTraits kKindTraits[] = {
@@ -250,6 +254,13 @@ inline constexpr KindTraits kKindTraits[] = {
      .has_protobuf = true,
      .presence = Presence::kOptional,
      .is_spread_source = true},
+    {.kind = Kind::kNativePodGroup,
+     .name = "PodGroup",
+     .api_version = "scheduling.k8s.io/v1alpha2",
+     .resource = "podgroups",
+     .is_namespaced = true,
+     .presence = Presence::kOptional,
+     .title = "PodGroup.scheduling.k8s.io"},
 };
 constexpr const KindTraits& TraitsOf(Kind kind) { return kKindTraits[static_cast<size_t>(kind)]; }
 
@@ -267,6 +278,11 @@ constexpr bool KindsAreComplete() {
 static_assert(KindsAreComplete());
 
 constexpr const char* KindName(Kind kind) { return TraitsOf(kind).name; }
+// Another for each kind.
+constexpr const char* KindTitle(Kind kind) {
+  const KindTraits& traits = TraitsOf(kind);
+  return *traits.title == '\0' ? traits.name : traits.title;
+}
 constexpr bool IsDeviceKind(Kind kind) { return TraitsOf(kind).is_device; }
 constexpr bool IsVolumeKind(Kind kind) { return TraitsOf(kind).is_volume; }
 constexpr bool IsSpreadSource(Kind kind) { return TraitsOf(kind).is_spread_source; }

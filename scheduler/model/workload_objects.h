@@ -106,6 +106,9 @@ struct PodGroupSpec {
   std::optional<absl::Duration> preemption_delay;
   std::optional<absl::Duration> staleness_grace_period;
   std::string node_pool;  // NodePoolOf() the group; set by ClusterState, not by decoders
+  bool native = false;    // of scheduling.k8s.io, not of KAI: NativePodGroup
+  // Its pods are evicted together or not at all (disruptionMode PodGroup of scheduling.k8s.io).
+  bool disrupted_whole = false;
   std::string invalid;
   friend bool operator==(const PodGroupSpec&, const PodGroupSpec&) = default;
   template <typename H>
@@ -113,8 +116,8 @@ struct PodGroupSpec {
     h = HashOptional(HashOptional(std::move(h), s.min_member), s.min_sub_group);
     h = HashOptional(HashOptional(std::move(h), s.preemption_delay), s.staleness_grace_period);
     return H::combine(std::move(h), s.queue, s.priority_class_name, s.preemptibility, s.sub_groups,
-                      s.topology, s.mark_unschedulable, s.scheduling_backoff, s.node_pool,
-                      s.invalid);
+                      s.topology, s.mark_unschedulable, s.scheduling_backoff, s.node_pool, s.native,
+                      s.disrupted_whole, s.invalid);
   }
 };
 
@@ -123,6 +126,14 @@ struct PodGroup : PodGroupSpec {
   ObjectMeta meta;
   std::string schedulability_hash;  // status.schedulability.hash, as the API server has it
   std::vector<SchedulingCondition> scheduling_conditions;  // of status, as the API server has them
+};
+
+// PodGroup of scheduling.k8s.io/v1alpha2 (KEP-4671), the API server's own: read as a group of KAI's
+// that is `native`. Its fields that decisions need are those of the Workload that it was made from.
+struct NativePodGroup : PodGroup {
+  // Condition PodGroupScheduled, as the API server has it; empty: it has none.
+  std::string scheduled_status;  // True, False, Unknown
+  std::string scheduled_reason, scheduled_message;
 };
 
 // The node pool whose entry of schedulingConditions is ours.

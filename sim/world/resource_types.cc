@@ -49,6 +49,8 @@ constexpr ResourceRow kRows[kResourceTypes] = {
      true, false},
     {ResourceType::kNodePools, "fairlead.dev/v1alpha1", "NodePool", "nodepools", false, false,
      false},
+    {ResourceType::kNativePodGroups, "scheduling.k8s.io/v1alpha2", "PodGroup", "podgroups", true,
+     true, false},
 };
 
 }  // namespace

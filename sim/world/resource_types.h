@@ -36,8 +36,9 @@ enum class ResourceType : uint8_t {
   kTopologies,
   kNodeRequests,
   kNodePools,
+  kNativePodGroups,  // of scheduling.k8s.io
 };
-inline constexpr size_t kResourceTypes = 27;
+inline constexpr size_t kResourceTypes = 28;
 
 struct ResourceRow {
   ResourceType type;

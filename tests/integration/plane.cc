@@ -98,7 +98,10 @@ bool Plane::Start(const std::string& launcher) {
   launcher_ = std::make_unique<ChildProcess>(
       std::vector<std::string>{launcher, "up", "--dir", folder_ + "/plane", "--kubeconfig",
                                kubeconfig(), "--ready-file", ready, "--crds",
-                               absl::StrCat(kSource, "/crds")},
+                               absl::StrCat(kSource, "/crds"),
+                               "--apiserver-flag=--feature-gates=GenericWorkload=true,"
+                               "TopologyAwareWorkloadScheduling=true",
+                               "--apiserver-flag=--runtime-config=scheduling.k8s.io/v1alpha2=true"},
       folder_ + "/log");
   const bool up = static_cast<bool>(Eventually(
       "control plane", [&] { return std::filesystem::exists(ready) || !launcher_->Running(); },

@@ -1,5 +1,6 @@
 // The one control plane of a run: etcd and kube-apiserver, started by fairlead-control-plane, with
-// the project's CRDs and no controllers. Its API server can be stopped and started again.
+// the project's CRDs, the API server's own PodGroups (an alpha API), and no controllers. Its API
+// server can be stopped and started again.
 //
 // FAIRLEAD_CONTROL_PLANE names the launcher; otherwise scripts/control-plane.sh builds it if
 // KUBEBUILDER_ASSETS names the folder of the programs. Thread-safety: one thread.

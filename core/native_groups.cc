@@ -1,0 +1,172 @@
+#include "core/native_groups.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "scheduler/engine/gang.h"
+#include "scheduler/model/api_names.h"
+#include "scheduler/verdict/verdict.h"
+
+namespace fairlead::core {
+namespace {
+
+constexpr char kTrue[] = "True";
+constexpr char kFalse[] = "False";
+
+}  // namespace
+
+// What we wrote begins with the code. The message of another writer has none, or is no code.
+NativeGroups::Condition NativeGroups::ShownBy(const model::NativePodGroup& group) {
+  Condition shown{group.scheduled_status, "", group.scheduled_message};
+  const size_t colon = group.scheduled_message.find(": ");
+  if (shown.status == kFalse && colon != std::string::npos) {
+    shown.code = group.scheduled_message.substr(0, colon);
+  }
+  return shown;
+}
+
+state::Change NativeGroups::Hold(const model::TopologyConstraint& constraint) {
+  if (constraint.topology.empty() || topologies_[constraint.topology]++ > 0) return {};
+  model::Topology topology;
+  topology.meta.name = constraint.topology;
+  topology.levels = {
+      {std::string(absl::StripPrefix(constraint.topology, model::kTopologyOfLabel)), ""}};
+  return state_.UpsertTopology(topology);
+}
+
+state::Change NativeGroups::Release(const model::TopologyConstraint& constraint) {
+  const auto found = topologies_.find(constraint.topology);
+  if (found == topologies_.end() || --found->second > 0) return {};
+  topologies_.erase(found);
+  return state_.RemoveTopology(constraint.topology);
+}
+
+state::Change NativeGroups::Upsert(const model::NativePodGroup& group) {
+  const std::string key = model::Key(group.meta.ns, group.meta.name);
+  // What it needs is there before it, and what its former self needed goes after it.
+  state::Change change = Hold(group.topology);
+  Row& row = rows_[key];
+  const model::NativePodGroup former = std::exchange(row.group, group);
+  if (former.meta.uid != group.meta.uid) {
+    keys_.erase(former.meta.uid);
+    row.attempts.Settle();
+    row.ended = false;
+  }
+  keys_[group.meta.uid] = key;
+  row.shown = ShownBy(group);
+  if (row.shown.status == kTrue) {
+    open_.erase(key);
+  } else {
+    open_.insert(key);
+  }
+  // The watch shows what was written.
+  if (row.attempts.started() && !row.attempts.in_flight() && row.shown.SaysTheSame(row.sent)) {
+    row.attempts.Settle();
+  }
+  const state::WorkloadId id = state_.FindGroup(group.meta.ns, group.meta.name);
+  const bool kais = id != state::kNoId && state_.workload(id).group != nullptr &&
+                    !state_.workload(id).group->native;
+  if (!kais) change |= state_.UpsertPodGroup(group);
+  change |= Release(former.topology);
+  return change;
+}
+
+state::Change NativeGroups::Remove(absl::string_view ns, absl::string_view name,
+                                   absl::string_view uid) {
+  const auto found = rows_.find(model::Key(ns, name));
+  if (found == rows_.end() || (!uid.empty() && found->second.group.meta.uid != uid)) return {};
+  const model::NativePodGroup gone = std::move(found->second.group);
+  keys_.erase(gone.meta.uid);
+  open_.erase(found->first);
+  rows_.erase(found);
+  state::Change change = state_.RemovePodGroup(ns, name, gone.meta.uid);
+  change |= Release(gone.topology);
+  return change;
+}
+
+state::Change NativeGroups::RemoveKais(absl::string_view ns, absl::string_view name,
+                                       absl::string_view uid) {
+  const state::WorkloadId id = state_.FindGroup(ns, name);
+  if (id == state::kNoId || state_.workload(id).group == nullptr ||
+      state_.workload(id).group->native) {
+    return {};
+  }
+  state::Change change = state_.RemovePodGroup(ns, name, uid);
+  const auto native = rows_.find(model::Key(ns, name));
+  if (native == rows_.end()) return change;
+  const state::WorkloadId left = state_.FindGroup(ns, name);
+  const bool gone = left == state::kNoId || state_.workload(left).group == nullptr;
+  if (gone) change |= state_.UpsertPodGroup(native->second.group);
+  return change;
+}
+
+const state::Workload* NativeGroups::WorkloadOf(const Row& row) const {
+  const state::WorkloadId id = state_.FindGroup(row.group.meta.ns, row.group.meta.name);
+  if (id == state::kNoId) return nullptr;
+  const state::Workload& workload = state_.workload(id);
+  const bool is_it =
+      workload.group != nullptr && workload.group->native && workload.uid == row.group.meta.uid;
+  return is_it ? &workload : nullptr;
+}
+
+NativeGroups::Condition NativeGroups::Desired(const state::Workload& workload) const {
+  using state::PodStatus;
+  const int64_t bound = int64_t{workload.Count(PodStatus::kBound)} +
+                        workload.Count(PodStatus::kRunning) + workload.Count(PodStatus::kSucceeded);
+  if (bound >= std::max<int64_t>(1, engine::GangMinimum(workload))) return {kTrue, "", ""};
+  const std::optional<StatusUpdater::Told> told = verdicts_.ToldOf(workload);
+  if (!told.has_value()) return {};
+  const std::string code(verdict::CodeName(told->code));
+  return {kFalse, code, absl::StrCat(code, ": ", told->sentence)};
+}
+
+void NativeGroups::Answered(const std::string& uid, const absl::Status& status, absl::Time now) {
+  const auto key = keys_.find(uid);
+  if (key == keys_.end()) return;
+  Row& row = rows_.find(key->second)->second;
+  // NotFound: the watch will say so.
+  row.ended = absl::IsInvalidArgument(status) || absl::IsNotFound(status);
+  if (row.attempts.Answered(status, now, rules_) == Outcome::kDone &&
+      row.shown.SaysTheSame(row.sent)) {
+    row.attempts.Settle();
+  }
+  wake_at_ = std::min(wake_at_, row.attempts.due());
+}
+
+void NativeGroups::Step(absl::Time now, std::vector<model::Action>& actions) {
+  wake_at_ = absl::InfiniteFuture();
+  for (const std::string& key : open_) {
+    Row& row = rows_.find(key)->second;
+    const state::Workload* const workload = WorkloadOf(row);
+    if (workload == nullptr) continue;
+    Condition desired = Desired(*workload);
+    const bool same = desired.SaysTheSame(row.sent);
+    if (desired.status.empty() || (row.ended && same)) continue;
+    // What was accepted is what the server will show.
+    const bool there = row.attempts.accepted() ? same : desired.SaysTheSame(row.shown);
+    if (there && !row.attempts.in_doubt()) continue;
+    if (row.attempts.accepted()) row.attempts.Settle();
+    if (!row.attempts.MayGo(now)) {
+      wake_at_ = std::min(wake_at_, row.attempts.due());
+      continue;
+    }
+    model::SetPodGroupScheduled write;
+    write.ns = row.group.meta.ns;
+    write.name = row.group.meta.name;
+    write.uid = row.group.meta.uid;
+    write.scheduled = desired.status == kTrue;
+    write.message = desired.message;
+    write.observed_generation = row.group.meta.generation;
+    write.turns = desired.status != row.shown.status;
+    row.ended = false;
+    row.sent = std::move(desired);
+    row.attempts.Sent(now, rules_);
+    actions.push_back({0, std::move(write)});
+  }
+}
+
+}  // namespace fairlead::core
