@@ -56,7 +56,7 @@ void DecisionLoop::Impl::TakeAnswer(const model::ActionResult& result, absl::Tim
   } else if (const auto* group = std::get_if<InFlightAnnotations>(&*found)) {
     annotations.Answered(group->uid, status, now);
   } else if (const auto* scheduled = std::get_if<InFlightGroupCondition>(&*found)) {
-    native_groups.Answered(scheduled->uid, status, now);
+    native_groups.Answered(scheduled->group, scheduled->uid, status, now);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "queues/limits.h"
 #include "scheduler/engine/gang.h"
 #include "scheduler/model/api_names.h"
+#include "scheduler/model/group_kind.h"
 
 namespace fairlead::core {
 
@@ -55,9 +56,7 @@ model::EmitEvent DecisionLoop::Impl::PreemptionEvent(const state::PodRecord& pod
   const state::Workload& workload = state.workload(id);
   model::ObjectRef preemptor{model::Kind::kPodGroup, workload.ns, workload.name, workload.uid};
   if (!workload.is_group) preemptor.kind = model::Kind::kPod;
-  if (workload.group != nullptr && workload.group->native) {
-    preemptor.kind = model::Kind::kNativePodGroup;
-  }
+  if (workload.group != nullptr) preemptor.kind = model::PodGroupKind(workload.group->native);
   const absl::string_view kind = workload.is_group ? "pod group" : "pod";
   model::EmitEvent event =
       EventAbout(pod, /*warning=*/false, "Preempted",

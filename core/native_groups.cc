@@ -52,11 +52,9 @@ state::Change NativeGroups::Upsert(const model::NativePodGroup& group) {
   Row& row = rows_[key];
   const model::NativePodGroup former = std::exchange(row.group, group);
   if (former.meta.uid != group.meta.uid) {
-    keys_.erase(former.meta.uid);
     row.attempts.Settle();
     row.ended = false;
   }
-  keys_[group.meta.uid] = key;
   row.shown = ShownBy(group);
   if (row.shown.status == kTrue) {
     open_.erase(key);
@@ -80,7 +78,6 @@ state::Change NativeGroups::Remove(absl::string_view ns, absl::string_view name,
   const auto found = rows_.find(model::Key(ns, name));
   if (found == rows_.end() || (!uid.empty() && found->second.group.meta.uid != uid)) return {};
   const model::NativePodGroup gone = std::move(found->second.group);
-  keys_.erase(gone.meta.uid);
   open_.erase(found->first);
   rows_.erase(found);
   state::Change change = state_.RemovePodGroup(ns, name, gone.meta.uid);
@@ -124,10 +121,11 @@ NativeGroups::Condition NativeGroups::Desired(const state::Workload& workload) c
   return {kFalse, code, absl::StrCat(code, ": ", told->sentence)};
 }
 
-void NativeGroups::Answered(const std::string& uid, const absl::Status& status, absl::Time now) {
-  const auto key = keys_.find(uid);
-  if (key == keys_.end()) return;
-  Row& row = rows_.find(key->second)->second;
+void NativeGroups::Answered(absl::string_view key, absl::string_view uid,
+                            const absl::Status& status, absl::Time now) {
+  const auto found = rows_.find(key);
+  if (found == rows_.end() || found->second.group.meta.uid != uid) return;
+  Row& row = found->second;
   // NotFound: the watch will say so.
   row.ended = absl::IsInvalidArgument(status) || absl::IsNotFound(status);
   if (row.attempts.Answered(status, now, rules_) == Outcome::kDone &&

@@ -25,7 +25,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/write_attempts.h"
@@ -47,7 +46,9 @@ class NativeGroups {
   // KAI's PodGroup of the name has gone.
   state::Change RemoveKais(absl::string_view ns, absl::string_view name, absl::string_view uid);
 
-  void Answered(const std::string& group_uid, const absl::Status& status, absl::Time now);
+  // `key`: "ns/name" of the group.
+  void Answered(absl::string_view key, absl::string_view uid, const absl::Status& status,
+                absl::Time now);
   // Appends the conditions that are due.
   void Step(absl::Time now, std::vector<model::Action>& actions);
   // When the next repetition is due.
@@ -82,10 +83,9 @@ class NativeGroups {
   state::ClusterState& state_;
   const StatusUpdater& verdicts_;
   const WriteAttempts::Rules rules_;
-  std::map<std::string, Row, std::less<>> rows_;        // by "ns/name"
-  std::set<std::string> open_;                          // of them, those that are not scheduled yet
-  absl::flat_hash_map<std::string, std::string> keys_;  // by uid
-  std::map<std::string, size_t> topologies_;            // by name: the groups that need it
+  std::map<std::string, Row, std::less<>> rows_;  // by "ns/name"
+  std::set<std::string> open_;                    // of them, those that are not scheduled yet
+  std::map<std::string, size_t> topologies_;      // by name: the groups that need it
   absl::Time wake_at_ = absl::InfiniteFuture();
 };
 

@@ -172,7 +172,11 @@ absl::Status ApiWrites::Commit(const model::NominateNode& write) {
 }
 
 absl::Status ApiWrites::Commit(const model::SetPodGroupSchedulability& write) {
-  if (write.native) return CommitNative(write);
+  if (write.native) {
+    return Commit(model::SetPodGroupAnnotations{
+        write.ns, write.name, write.uid,
+        model::StringMap{{model::kVerdictAnnotation, write.schedulability_json}}, true});
+  }
   const std::string key = model::Key(write.ns, write.name);
   const absl::Status there = Precondition<model::PodGroup>(*server_, key, write.uid);
   if (!there.ok()) return there;
@@ -213,7 +217,12 @@ absl::StatusOr<bool> MergeAnnotations(ApiServer& server,
     }
   }
   if (merged == server.Find<Group>(key)->meta.annotations) return false;
-  server.Modify<Group>(key, [&](Group& group) { group.meta.annotations = merged; });
+  server.Modify<Group>(key, [&](Group& group) {
+    group.meta.annotations = merged;
+    if (group.native) {
+      group.schedulability_hash = HashOf(merged.Get(model::kVerdictAnnotation));
+    }
+  });
   return true;
 }
 
@@ -226,25 +235,6 @@ absl::Status ApiWrites::Commit(const model::SetPodGroupAnnotations& write) {
   if (!changed.ok()) return changed.status();
   if (*changed) return absl::OkStatus();
   return Empty(absl::StrCat("annotations of group ", model::Key(write.ns, write.name)));
-}
-
-absl::Status ApiWrites::CommitNative(const model::SetPodGroupSchedulability& write) {
-  const std::string key = model::Key(write.ns, write.name);
-  const absl::Status there = Precondition<model::NativePodGroup>(*server_, key, write.uid);
-  if (!there.ok()) return there;
-  const model::NativePodGroup& before = *server_->Find<model::NativePodGroup>(key);
-  if (before.meta.annotations.Get(model::kVerdictAnnotation) == write.schedulability_json) {
-    return Empty(absl::StrCat("verdict of group ", key));
-  }
-  server_->Modify<model::NativePodGroup>(key, [&](model::NativePodGroup& group) {
-    if (write.schedulability_json.empty()) {
-      group.meta.annotations.Erase(model::kVerdictAnnotation);
-    } else {
-      group.meta.annotations.Set(model::kVerdictAnnotation, write.schedulability_json);
-    }
-    group.schedulability_hash = HashOf(write.schedulability_json);
-  });
-  return absl::OkStatus();
 }
 
 absl::Status ApiWrites::Commit(const model::SetPodGroupScheduled& write) {

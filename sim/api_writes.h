@@ -34,7 +34,6 @@ class ApiWrites {
   absl::Status Commit(const model::SetPodGroupSchedulability& write);
   absl::Status Commit(const model::SetPodGroupAnnotations& write);
   absl::Status Commit(const model::SetPodGroupScheduled& write);
-  absl::Status CommitNative(const model::SetPodGroupSchedulability& write);
   absl::Status Commit(const model::CreateNodeRequest& write);
   absl::Status Commit(const model::UpdateNodeRequestStatus& write);
   absl::Status Commit(const model::DeleteNodeRequest& write);

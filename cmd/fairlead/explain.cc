@@ -81,15 +81,16 @@ std::optional<absl::Time> TimeOf(const Json& condition) {
 Explanation::Recorded RecordedOn(const Json& object, bool is_group) {
   Explanation::Recorded recorded;
   recorded.on = is_group ? "pod group" : "pod";
+  const auto take = [&recorded](const Json& verdict) {
+    recorded.reason = verdict.TextAt({"code"});
+    recorded.message = verdict.TextAt({"message"});
+    recorded.hash = verdict.TextAt({"hash"});
+  };
   if (is_group &&
       object.TextAt({"apiVersion"}) == model::TraitsOf(model::Kind::kNativePodGroup).api_version) {
     const absl::StatusOr<Json> verdict =
         Json::Parse(object.TextAt({"metadata", "annotations", model::kVerdictAnnotation}));
-    if (verdict.ok()) {
-      recorded.reason = verdict->TextAt({"code"});
-      recorded.message = verdict->TextAt({"message"});
-      recorded.hash = verdict->TextAt({"hash"});
-    }
+    if (verdict.ok()) take(*verdict);
     const Json* condition = Condition(object, model::kPodGroupScheduledCondition);
     if (recorded.message.empty() && condition != nullptr &&
         condition->TextAt({"status"}) == "False") {
@@ -98,9 +99,7 @@ Explanation::Recorded RecordedOn(const Json& object, bool is_group) {
     if (condition != nullptr) recorded.since = TimeOf(*condition);
   } else if (is_group) {
     if (const Json* status = object.At({"status", "schedulability"}); status != nullptr) {
-      recorded.reason = status->TextAt({"code"});
-      recorded.message = status->TextAt({"message"});
-      recorded.hash = status->TextAt({"hash"});
+      take(*status);
     }
     const Json* conditions = object.At({"status", "schedulingConditions"});
     if (conditions != nullptr && !conditions->items().empty()) {

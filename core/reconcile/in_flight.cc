@@ -49,7 +49,7 @@ std::optional<InFlight> WhatMatters(const model::Action& action) {
     return InFlightAnnotations{annotations->uid};
   }
   if (const auto* condition = std::get_if<model::SetPodGroupScheduled>(&action.what)) {
-    return InFlightGroupCondition{condition->uid};
+    return InFlightGroupCondition{model::Key(condition->ns, condition->name), condition->uid};
   }
   if (std::holds_alternative<model::StoreUsage>(action.what)) return InFlightUsage{};
   if (const auto* taint = std::get_if<model::SetNodeTaint>(&action.what)) {

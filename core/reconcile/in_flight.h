@@ -43,7 +43,7 @@ struct InFlightAnnotations {
   std::string uid;  // of the PodGroup
 };
 struct InFlightGroupCondition {
-  std::string uid;  // of the NativePodGroup
+  std::string group, uid;  // of the NativePodGroup: "ns/name"
 };
 struct InFlightUsage {};
 struct InFlightTaint {

@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "core/reconcile/status_updater.h"
+#include "scheduler/model/group_kind.h"
 #include "scheduler/verdict/json.h"
 #include "scheduler/verdict/text.h"
 
@@ -178,9 +179,7 @@ void StatusUpdater::EmitChange(const state::Workload& workload, const Row& row) 
   model::EmitEvent event;
   const bool as_group = IsAsGroup(workload);
   const bool about_pod = !as_group && !workload.pods.empty();
-  event.about = !as_group                ? model::Kind::kPod
-                : workload.group->native ? model::Kind::kNativePodGroup
-                                         : model::Kind::kPodGroup;
+  event.about = as_group ? model::PodGroupKind(workload.group->native) : model::Kind::kPod;
   event.ns = workload.ns;
   event.name = about_pod ? state_.pod(workload.pods.front()).name : workload.name;
   event.uid = about_pod ? state_.pod(workload.pods.front()).uid : workload.uid;

@@ -15,6 +15,7 @@
 #include "kube/codec/node_request_names.h"
 #include "kube/transport/http.h"
 #include "scheduler/model/api_names.h"
+#include "scheduler/model/group_kind.h"
 
 namespace fairlead::kube {
 namespace {
@@ -168,8 +169,8 @@ EncodedWrite EncodePodGroupAnnotations(const model::SetPodGroupAnnotations& acti
     }
   }
   json.EndObject().EndObject().EndObject();
-  const auto kind = action.native ? model::Kind::kNativePodGroup : model::Kind::kPodGroup;
-  return {"PATCH", NamespacedPath(kind, action.ns, action.name), kMergePatch, json.Take()};
+  return {"PATCH", NamespacedPath(model::PodGroupKind(action.native), action.ns, action.name),
+          kMergePatch, json.Take()};
 }
 
 EncodedWrite EncodePodGroupScheduled(const model::SetPodGroupScheduled& action,

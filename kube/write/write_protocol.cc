@@ -10,6 +10,7 @@
 #include "kube/codec/encode_parts.h"
 #include "kube/write/claim_protocol.h"
 #include "kube/write/write_answers.h"
+#include "scheduler/model/group_kind.h"
 
 namespace fairlead::kube {
 namespace {
@@ -308,6 +309,12 @@ class TaintProtocol final : public WriteProtocol {
   int conflicts_ = 0;
 };
 
+// What is patched by an action about a group of the kind.
+template <typename T>
+PatchProtocol::Target GroupTarget(model::Kind kind, const T& action) {
+  return {kind, NamespacedPath(kind, action.ns, action.name), action.uid, false};
+}
+
 std::unique_ptr<WriteProtocol> Simple(std::string what, SimpleProtocol::Shape shape,
                                       SimpleProtocol::Encode encode) {
   return std::make_unique<SimpleProtocol>(std::move(what), shape, std::move(encode));
@@ -342,10 +349,7 @@ struct Maker {
     if (a.native) {
       return std::make_unique<PatchProtocol>(
           absl::StrCat("verdict of pod group ", model::Key(a.ns, a.name)),
-          PatchProtocol::Target{model::Kind::kNativePodGroup,
-                                NamespacedPath(model::Kind::kNativePodGroup, a.ns, a.name), a.uid,
-                                false},
-          [a](absl::Time now, StatusShape shape) {
+          GroupTarget(model::Kind::kNativePodGroup, a), [a](absl::Time now, StatusShape shape) {
             return EncodePodGroupSchedulability(a, now, shape);
           });
     }
@@ -368,16 +372,13 @@ struct Maker {
   Result operator()(const model::SetPodGroupAnnotations& a) const {
     return std::make_unique<PatchProtocol>(
         absl::StrCat("annotations of pod group ", model::Key(a.ns, a.name)),
-        PatchProtocol::Target{a.native ? model::Kind::kNativePodGroup : model::Kind::kPodGroup,
-                              EncodePodGroupAnnotations(a).path, a.uid, false},
+        GroupTarget(model::PodGroupKind(a.native), a),
         [a](absl::Time, StatusShape) { return EncodePodGroupAnnotations(a); });
   }
   Result operator()(const model::SetPodGroupScheduled& a) const {
     return std::make_unique<PatchProtocol>(
         absl::StrCat("condition of pod group ", model::Key(a.ns, a.name)),
-        PatchProtocol::Target{model::Kind::kNativePodGroup,
-                              NamespacedPath(model::Kind::kNativePodGroup, a.ns, a.name), a.uid,
-                              false},
+        GroupTarget(model::Kind::kNativePodGroup, a),
         [a](absl::Time now, StatusShape) { return EncodePodGroupScheduled(a, now); });
   }
   Result operator()(const model::CreateNodeRequest& a) const {

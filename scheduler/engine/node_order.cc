@@ -207,7 +207,7 @@ void NodeOrders::Build(Order& order, state::PodClassId pod_class, uint64_t& work
   order.suitable = 0;
   order.seen = changes_.end();
   order.plugins = framework_.PluginsOf(state_.pod_class(pod_class));
-  order.domains = ReadDomains(pod_class);
+  order.domains = ReadDomains(pod_class, order.plugins);
   order.marked = framework_.Normalizes(state_.pod_class(pod_class));
   order.marks_by_usage = order.marked && framework_.MarksDependOnUsage(state_.pod_class(pod_class));
   if (order.domains != nullptr) {
@@ -294,8 +294,9 @@ void NodeOrders::Classify(Domains& domains, const framework::TopologyKey* key) c
   if (reads(domains.dependence.filter)) domains.many.push_back(key);
 }
 
-std::unique_ptr<NodeOrders::Domains> NodeOrders::ReadDomains(state::PodClassId pod_class) const {
-  if (framework_.NodeLocal(state_.pod_class(pod_class))) return nullptr;
+std::unique_ptr<NodeOrders::Domains> NodeOrders::ReadDomains(
+    state::PodClassId pod_class, const framework::ClassPlugins& plugins) const {
+  if (plugins.node_local) return nullptr;
   auto domains = std::make_unique<Domains>();
   domains->dependence = framework_.DependenceOf(ContextOf(pod_class, capacity_));
   for (const auto* keys : {&domains->dependence.filter, &domains->dependence.score}) {

@@ -198,7 +198,9 @@ class NodeOrders final : public state::StateSubscriber {
 
   [[nodiscard]] framework::Context ContextOf(state::PodClassId pod_class,
                                              framework::Capacity capacity) const;
-  [[nodiscard]] std::unique_ptr<Domains> ReadDomains(state::PodClassId pod_class) const;
+  // Null: the class is node-local.
+  [[nodiscard]] std::unique_ptr<Domains> ReadDomains(state::PodClassId pod_class,
+                                                     const framework::ClassPlugins& plugins) const;
   void Classify(Domains& domains, const framework::TopologyKey* key) const;
   [[nodiscard]] bool IsCurrent(const Order& order, state::PodClassId pod_class) const;
   [[nodiscard]] std::vector<int64_t> ThresholdsOf(const Domains& domains,
