@@ -309,6 +309,21 @@ TEST_F(GroupConditionsTest, AConditionThatFailsAfterTheRetryOfAnotherIsWrittenAg
   EXPECT_THAT(written, ElementsAre("b"));
 }
 
+// What the watch shows before the answer calls for no decision, and for a look at the conditions.
+TEST_F(GroupConditionsTest, AnAnswerAfterAChangeThatCallsForNoDecisionLeavesNothingBehind) {
+  model::PodGroup group = MakeGroup("ns", "g", "q", 1);
+  Put(group);
+  Put(PodBuilder("ns", "p").Group("g").Gpus(2).Created(1).Build());
+  const StepResult first = Step(1);
+  ASSERT_THAT(Of<model::SetPodGroupSchedulability>(first), SizeIs(1));
+  group.meta.annotations.Set(model::kLastStartAnnotation, "2026-11-01T00:00:00Z");
+  Put(group);
+  AnswerAll(first);
+  const StepResult result = Step(2);
+  EXPECT_FALSE(result.decided);
+  EXPECT_EQ(loop_->queue_sizes().verdicts_waiting, 0u);
+}
+
 // A job that fails is made again and again, in a group that waits for days.
 TEST_F(GroupConditionsTest, PodsThatAreGoneAreForgotten) {
   for (const bool group_exists : {true, false}) {

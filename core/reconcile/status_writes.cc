@@ -311,7 +311,9 @@ void StatusUpdater::RowAnswered(const Ticket& ticket, Outcome outcome, absl::Tim
     // What has changed meanwhile has waited for the answer.
     row->queued_news = row->queued_refresh = false;
     if (!row->leaving) Enqueue(ticket.id, *row, now);
-    if (row->queued_news || row->queued_refresh) wake_at_ = absl::InfinitePast();
+    const bool queued =
+        row->queued_news || row->queued_refresh || row->pods_lane == PodsLane::kLook;
+    if (queued) wake_at_ = absl::InfinitePast();
   }
 }
 
