@@ -289,7 +289,7 @@ void Checks::CheckBlind(const ApiServer::Commit& commit) {
                              " after it heard the last of pods or nodes"));
 }
 
-// The position is only shown on request.
+// The position is only shown on request; what is written already need not be written.
 void Checks::CheckPassing(const Json& before, const Json& after) {
   const auto lasting = [](const Json& group) {
     Json verdict =
@@ -307,11 +307,25 @@ void Checks::CheckPassing(const Json& before, const Json& after) {
   // what they would have said is said again.
   const absl::Duration given_up = 2 * kube::kQueuedFor;
   if (time_->now() <= std::max(refused_until_, unanswered_until_) + kKnown + given_up) return;
-  if (before == after || now.is_null() || now != lasting(before)) return;
-  if (before["status"]["schedulability"] == after["status"]["schedulability"]) return;
-  Fail("storm", absl::StrCat("the verdict of group ", TextAt(after, {"metadata", "name"}),
-                             " is written again, and only its position, or what nodes lack "
-                             "beside a cap, has changed"));
+  if (now.is_null() || now != lasting(before)) return;
+  const Json former_status = before.value("status", Json()), status = after.value("status", Json());
+  if (former_status == status) return;  // the write was about something else
+  const auto conditions = [](const Json& of) {
+    Json all = of.value("schedulingConditions", Json::array());
+    for (Json& condition : all) {
+      condition.erase("lastTransitionTime");
+      condition.erase("transitionID");
+    }
+    return all;
+  };
+  const bool same =
+      former_status.value("schedulability", Json()) == status.value("schedulability", Json());
+  if (same && conditions(former_status) != conditions(status)) return;
+  Fail("storm",
+       absl::StrCat("the verdict of group ", TextAt(after, {"metadata", "name"}),
+                    " is written again, and ",
+                    same ? "nothing of it" : "only its position, or what nodes lack beside a cap,",
+                    " has changed"));
 }
 
 void Checks::OnEviction(const sim::world::PodFacts& pod) {

@@ -171,7 +171,9 @@ Json MakePod(const Operation& fields, const std::string& name) {
   // A queue whose name is too long for a label is named by the PodGroup alone.
   const std::string queue = fields.Text("queue");
   if (!queue.empty() && queue.size() <= kMaxLabel) labels["kai.scheduler/queue"] = queue;
-  if (!fields.Text("class").empty()) labels["priorityClassName"] = fields.Text("class");
+  const std::string priority_class = fields.Text("class");
+  const bool class_in_label = fields.Text("class_in") == "label";
+  if (class_in_label) labels["priorityClassName"] = priority_class;
   if (!fields.Text("name").empty()) labels["sim/job"] = JobLabel(fields.Text("name"));
   if (!fields.Text("group").empty()) annotations["pod-group-name"] = fields.Text("group");
   if (!fields.Text("fraction").empty()) annotations["gpu-fraction"] = fields.Text("fraction");
@@ -206,6 +208,9 @@ Json MakePod(const Operation& fields, const std::string& name) {
                                {"image", "i"},
                                {"resources", {{"requests", requests}, {"limits", limits}}}}})}}},
               {"status", {{"phase", "Pending"}}}};
+  if (!priority_class.empty() && !class_in_label) {
+    pod["spec"]["priorityClassName"] = priority_class;
+  }
   AddOddity(pod, fields.Text("odd"));
   AddPlacement(pod, fields);
   AddClaims(pod, fields, name);

@@ -15,6 +15,7 @@ namespace fairlead::sim::world {
 //   queue   name parent priority gpu_quota gpu_limit cpu_limit   devices and milli-CPU; absent: -1
 //   group   name ns queue min class sub_groups sub_min        PodGroup
 //   pod     ns queue group class scheduler cpu memory gpu fraction odd run note
+//           class_in: label (else the spec) names the class
 //           names: of so many resources that no node has, it asks for one each
 //           cpu_text memory_text: as they are written
 //           app select (KEY:VALUE) zones (by commas) near apart (values of app) topology (a key)

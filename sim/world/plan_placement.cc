@@ -83,7 +83,8 @@ void PlanTenants::Classes() {
   int64_t number = 0;
   Times(4, 10, [&] {
     Operation& job = Few(absl::StrCat("p", number++), random_.Between(1, 4));
-    job.With("class", Any(kNames)).With("run", random_.Between(5, 40));
+    // A pod whose spec names a class that is not there is refused.
+    job.With("class", Any(kNames)).With("class_in", "label").With("run", random_.Between(5, 40));
   });
   Times(2, 5, [&] {
     if (OneIn(3)) {

@@ -55,7 +55,9 @@ void PlanWork::Work() {
     // Most pods of a KAI cluster have a PodGroup.
     job.With("grouping", OneIn(5) ? "none" : "own").With("min", gang ? pods : 1);
     job.With("run", random_.Between(3, 25));
-    if (OneIn(4)) job.With("class", Any(classes_));
+    if (!OneIn(4)) return;
+    job.With("class", Any(classes_));
+    if (OneIn(4)) job.With("class_in", "label");
   });
   Times(1, 3, [&] {
     Operation& job = Job(random_.Between(500, plan_.end_ms / 2));

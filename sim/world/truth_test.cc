@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+#include <utility>
+
 #include "sim/world/objects.h"
 
 namespace fairlead::sim::world {
@@ -71,6 +75,37 @@ TEST_F(TruthTest, AGroupThatNamesNoClassHasTheClassOfItsPods) {
   ASSERT_EQ(waiting.size(), 2);
   EXPECT_TRUE(waiting[0].preemptible) << waiting[0].key;
   EXPECT_FALSE(waiting[1].preemptible) << waiting[1].key;
+}
+
+// The class is in the spec, as users have it, so that both kinds of priorities say the same.
+TEST_F(TruthTest, APodMayEvictOneOfALowerClassOfItsQueue) {
+  for (const auto& [name, value] : {std::pair{"train", 50}, {"high", 80}}) {
+    ASSERT_TRUE(
+        server_.Create(ResourceType::kPriorityClasses, MakePriorityClass(name, value), "test")
+            .ok());
+  }
+  Queue("root", "", "");
+  Queue("q", "root", "");
+  Node("n", 0);
+  const auto pod = [&](const std::string& name, absl::string_view priority_class, int64_t cpu) {
+    Operation fields = Named(name);
+    fields.With("queue", "q").With("class", priority_class).With("cpu", cpu);
+    return MakePod(fields, name);
+  };
+  Json low = pod("low", "train", 6000);
+  low["spec"]["nodeName"] = "n";
+  ASSERT_TRUE(server_.Create(ResourceType::kPods, std::move(low), "fairlead-a.1").ok());
+  time_.RunUntil(time_.now() + absl::Minutes(1));
+  ASSERT_TRUE(server_.Create(ResourceType::kPods, pod("high", "high", 5000), "test").ok());
+  ASSERT_TRUE(server_.Create(ResourceType::kPods, pod("equal", "train", 5000), "test").ok());
+  ASSERT_TRUE(server_.Create(ResourceType::kPods, pod("larger", "high", 9000), "test").ok());
+  time_.RunUntil(time_.now() + absl::Minutes(1));
+  std::map<std::string, bool> may;
+  for (const Workload& workload : truth_.Waiting())
+    may[workload.key] = truth_.CouldPreempt(workload);
+  const std::map<std::string, bool> expected = {
+      {"ns/equal", false}, {"ns/high", true}, {"ns/larger", false}};
+  EXPECT_EQ(may, expected);
 }
 
 // Fairlead takes it off again when the node is needed before it is drained.
