@@ -5,6 +5,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "core/gpu_reservations.h"
 
 namespace fairlead::simtest {
 namespace {
@@ -19,10 +20,16 @@ constexpr absl::Duration kOrdered = absl::Seconds(100);
 // What happened since then may not be heard of yet.
 constexpr absl::Duration kHeard = absl::Seconds(5);
 
-bool IsOnItsWay(const Belief& belief, const core::RunningRow& row) {
+// A share of a GPU is bound when its device is known, which is waited for longer.
+bool IsOnItsWay(const Belief& belief, const Truth& truth, const core::RunningRow& row) {
+  if (row.status != "Binding") return false;
   const auto since = belief.binding_since.find(row.pod);
-  return row.status == "Binding" &&
-         (since == belief.binding_since.end() || belief.now - since->second < kSettled);
+  if (since == belief.binding_since.end()) return true;
+  const auto pod = truth.pods().find(row.pod);
+  const bool shares = pod != truth.pods().end() && pod->second.facts.shares_gpu;
+  const absl::Duration settled =
+      shares ? core::GpuSharingOptions().index_timeout + kHeard : kSettled;
+  return belief.now - since->second < settled;
 }
 
 const core::QueueResourceRow* Find(const core::QueueRow& row, const std::string& resource) {
@@ -147,7 +154,7 @@ void CheckPods(const Belief& belief, const Truth& truth, const FailBelief& fail)
   std::set<std::string> believed;
   for (const core::RunningRow& row : belief.view.running) {
     // The write of a binding may be on its way when the world ends.
-    if (!IsOnItsWay(belief, row) && !belief.IsTouched(row.pod)) believed.insert(row.pod);
+    if (!IsOnItsWay(belief, truth, row) && !belief.IsTouched(row.pod)) believed.insert(row.pod);
   }
   for (const auto& [key, row] : truth.pods()) {
     if (!row.facts.ours || !row.facts.active()) continue;

@@ -72,7 +72,9 @@ void ClusterState::SumGpuShares(const PodRecord& pod, const NodeInfo& node,
     group.closed = IsClosedGpu(node.name(), group_id);
     if (classes_[pod.pod_class].reservation) {
       ++group.reservations;
-      if (pod.status == PodStatus::kReleasing) ++group.ending;
+      const bool stuck = pod.status == PodStatus::kStuckInReleasing;
+      if (stuck || pod.status == PodStatus::kReleasing) ++group.ending;
+      if (stuck) ++group.stuck;
     } else if (pod.status == PodStatus::kPipelined) {
       ++group.pipelined;
       group.pipelined_mib += mib;
@@ -115,7 +117,7 @@ std::string ClusterState::CheckNode(const NodeInfo& node) const {
     const bool held = group.active + group.releasing + group.reservations > 0;
     const auto add = [](model::ResourceSum& to) { to.Add(model::kGpu, 1000); };
     if (held) add(used);
-    if (held && group.active == 0) add(releasing);
+    if (held && group.active == 0 && group.stuck == 0) add(releasing);
     if (group.active == 0 && group.pipelined > 0) add(pipelined);
   }
   if (expected != node.gpu_groups) return absl::StrCat("node ", name, ": GPU groups differ");

@@ -47,7 +47,7 @@ bool TakesWhole(const GpuGroup& group, GpuCapacity room) {
 
 // Has room for one device.
 bool Joinable(const GpuGroup& group, int64_t memory_mib, int64_t need_mib, GpuCapacity room) {
-  if (group.closed) return false;
+  if (group.closed || group.Blocked()) return false;
   if (room == GpuCapacity::kNow && group.active == 0 && !group.Kept()) return false;
   return need_mib <= FreeMib(group, memory_mib, room);
 }
@@ -192,7 +192,7 @@ int64_t SharePlaces(const NodeInfo& node, const PodClass& pod_class, GpuCapacity
   int64_t places = model::SaturatingMultiply(FreeGpus(node, room), on_each);
   if (room != GpuCapacity::kEmpty) {
     for (const GpuGroup& group : node.gpu_groups) {
-      if (group.closed || TakesWhole(group, room)) continue;
+      if (group.closed || group.Blocked() || TakesWhole(group, room)) continue;
       if (room == GpuCapacity::kNow && group.active == 0 && !group.Kept()) continue;
       places = model::SaturatingAdd(
           places, std::max<int64_t>(0, FreeMib(group, memory_mib, room)) / need_mib);

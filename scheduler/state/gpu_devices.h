@@ -10,7 +10,8 @@
 //   only promised ones                         -      -           1000
 //
 // A group that only a reservation pod holds, one that does not terminate, is there for the next
-// pod: shares of it can be given at once, although for whole GPUs it is being released.
+// pod: shares of it can be given at once, although for whole GPUs it is being released. One whose
+// reservation pod terminates and does not go takes no pod, and is not being released.
 //
 // Sharing pods themselves add nothing to nvidia.com/gpu. A reservation pod (KAI's binder holds one
 // for each group, with a real GPU) belongs to its group and counts its GPU nowhere else.
@@ -46,15 +47,20 @@ struct GpuGroup {
   int32_t pipelined = 0;
   int32_t reservations = 0;
   int32_t ending = 0;   // of the reservations, those that terminate
+  int32_t stuck = 0;    // of these, those that have done so for too long (kStuckInReleasing)
   bool closed = false;  // no pod may join (ClusterState::CloseGpuGroup)
   [[nodiscard]] bool Empty() const { return active + releasing + pipelined + reservations == 0; }
   // No pod shares it, and a reservation pod holds it all the same.
   [[nodiscard]] bool Kept() const { return active == 0 && releasing == 0 && reservations > ending; }
+  // Its reservation pod does not go, so that no other can be made: no pod learns the device.
+  [[nodiscard]] bool Blocked() const { return stuck > 0 && reservations == ending; }
   // What the group takes of the node's whole GPUs, in milli-GPU: the table above.
   [[nodiscard]] int64_t WholeUsed() const {
     return active + releasing + reservations > 0 ? 1000 : 0;
   }
-  [[nodiscard]] int64_t WholeReleasing() const { return active == 0 ? WholeUsed() : 0; }
+  [[nodiscard]] int64_t WholeReleasing() const {
+    return active == 0 && stuck == 0 ? WholeUsed() : 0;
+  }
   [[nodiscard]] int64_t WholePipelined() const { return active == 0 && pipelined > 0 ? 1000 : 0; }
   friend bool operator==(const GpuGroup&, const GpuGroup&) = default;
 };

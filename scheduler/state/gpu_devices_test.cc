@@ -373,6 +373,17 @@ TEST_F(GpuTest, AGpuThatOnlyAReservationHoldsIsSharedAtOnce) {
   state_.UpsertPod(reservation.Deleting());
   EXPECT_EQ(Pick(half, GpuCapacity::kNow), "-") << "it goes";
   EXPECT_EQ(Pick(half, GpuCapacity::kFuture), "g!");
+  // It does not go: no other reservation pod can take its name, and its GPU is not to be had.
+  EXPECT_TRUE(state_.MarkStuck(absl::InfiniteFuture()).capacity);
+  EXPECT_EQ(Whole(), "1000/0/0");
+  EXPECT_EQ(state_.CheckConsistency(), "");
+  EXPECT_EQ(Pick(half, GpuCapacity::kNow), "-");
+  EXPECT_EQ(Pick(half, GpuCapacity::kFuture), "-");
+  EXPECT_EQ(SharePlaces(N(), state_.class_of(half), GpuCapacity::kNow), 0);
+  Runs("sharer", 300, "g");
+  EXPECT_EQ(Pick(half, GpuCapacity::kNow), "-") << "only what shares it knows the device";
+  EXPECT_EQ(SharePlaces(N(), state_.class_of(half), GpuCapacity::kFuture), 0);
+  EXPECT_EQ(state_.CheckConsistency(), "");
 }
 
 class GpuLedger final : public StateSubscriber {

@@ -69,7 +69,9 @@ void ClusterState::ApplyToGroups(const PodRecord& pod, PodStatus status, NodeInf
     const int64_t pipelined = group.WholePipelined();
     if (pod_class.reservation) {
       group.reservations += one;
-      if (status == PodStatus::kReleasing) group.ending += one;
+      const bool stuck = status == PodStatus::kStuckInReleasing;
+      if (stuck || status == PodStatus::kReleasing) group.ending += one;
+      if (stuck) group.stuck += one;
     } else if (promised) {
       group.pipelined += one;
       group.pipelined_mib += mib;
