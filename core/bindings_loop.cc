@@ -88,6 +88,7 @@ void DecisionLoop::Impl::PodChanged(const model::Pod& pod) {
   }
   if (!nominations.empty()) nominations.PodSeen(id);
   permits.PodSeen(id);
+  if (grants.size() > 0) GuestSeen(record);
   const bool verdict = on_node && (pod.scheduled.status == "False" ||
                                    !pod.meta.annotations.Get(model::kVerdictAnnotation).empty());
   if (verdict || verdicts.AwaitsBound()) verdicts.PodSeen(id);
@@ -116,6 +117,11 @@ const model::StringMap& DecisionLoop::Impl::StartAnnotations(const std::string& 
 }
 
 void DecisionLoop::Impl::SendBinding(state::PodId pod, model::BindPod&& bind, uint64_t& id) {
+  if (state.IsGuest(state.pod(pod))) {
+    id = next_action_id++;
+    ++stats.bindings;
+    return Grant(pod, id);
+  }
   const model::StringMap& start = StartAnnotations(state.QueueOf(state.pod(pod)));
   if (bind.annotations.empty()) {
     bind.annotations = start;
@@ -136,8 +142,9 @@ void DecisionLoop::Impl::SendBinding(state::PodId pod, model::BindPod&& bind, ui
 
 void DecisionLoop::Impl::BindingFailed(state::PodId id, const std::string& reason, bool sent) {
   dirty = true;
-  if (reason.empty()) return;
   const state::PodRecord& pod = state.pod(id);
+  if (grants.size() > 0) grants.End(pod.uid);
+  if (reason.empty()) return;
   refusals.Refused(pod, reason, sending_at);
   engine->OnBindFailed(id, sending_at);
   if (!options.emit_events || sent) return;
@@ -160,7 +167,7 @@ void DecisionLoop::Impl::BindingDone(state::PodId id) {
   if (const std::optional<int64_t> waited = waits.Bound(id, pod.uid, sending_at)) {
     stats.scheduling_latency_us.Add(*waited);
   }
-  if (!options.emit_events) return;
+  if (!options.emit_events || state.IsGuest(pod)) return;  // the scheduler that bound it says so
   events.push_back(EventAbout(pod, /*warning=*/false, "Scheduled",
                               absl::StrCat("Successfully assigned ", pod.ns, "/", pod.name, " to ",
                                            state.node(pod.node).name()),

@@ -126,6 +126,18 @@ absl::Status ReadLeaderElection(const dom::element& value, const std::string& pa
   return absl::OkStatus();
 }
 
+absl::Status ReadGuests(const dom::element& value, const std::string& path, Options& options) {
+  FAIRLEAD_RETURN_IF_ERROR(
+      ReadObject(value, path,
+                 {{"schedulerNames",
+                   [&options](const dom::element& names, const std::string& at) {
+                     return ReadNames(names, at, options.state.guest_schedulers);
+                   }},
+                  {"bindTimeout", Span(&options.guest_bind_timeout)}}));
+  if (options.guest_bind_timeout >= absl::Seconds(1)) return absl::OkStatus();
+  return Bad(absl::StrCat(path, ".bindTimeout"), "must be at least 1s");
+}
+
 absl::Status ReadGpuSharing(const dom::element& value, const std::string& path, Options& options) {
   GpuSharingOptions& sharing = options.gpu_sharing;
   FAIRLEAD_RETURN_IF_ERROR(
@@ -245,6 +257,7 @@ struct Seen {
   bool scheduler = false, fairlead = false, names = false, election = false;
   std::vector<std::string> profile_names;
   framework::ProfileBases bases;
+  size_t fairlead_document = 0;
 };
 
 // {scheduler name: Fairlead | Upstream}
@@ -306,6 +319,7 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
         [&](const dom::element& value, const std::string& path) {
           return ReadObject(value, path, {{"bootDelay", Span(&configuration.kwok_boot_delay)}});
         }},
+       {"guests", By(ReadGuests, options)},
        {"gpuSharing", By(ReadGpuSharing, options)},
        {"remotePlugins", By(ReadRemotePlugins, options)},
        {"evictions", By(ReadEvictions, options.evictions)},
@@ -418,7 +432,22 @@ absl::Status WithPlace(const absl::Status& error, size_t document) {
   return placed;
 }
 
+// The scheduler names of profiles that no guest has; those of before if there are none.
+std::vector<std::string> OwnOf(const Seen& seen, const state::StateOptions& state) {
+  std::vector<std::string> own;
+  for (const std::string& name : seen.profile_names) {
+    const std::vector<std::string>& guests = state.guest_schedulers;
+    if (std::find(guests.begin(), guests.end(), name) == guests.end()) own.push_back(name);
+  }
+  return own.empty() ? state.scheduler_names : own;
+}
+
 }  // namespace
+
+void SetSchedulerNames(std::vector<std::string> own, state::StateOptions& state) {
+  state.scheduler_names = std::move(own);
+  for (const std::string& guest : state.guest_schedulers) state.scheduler_names.push_back(guest);
+}
 
 Options OptionsWithoutHook() {
   Options options = KwokOptions();
@@ -440,14 +469,24 @@ absl::StatusOr<Configuration> ReadConfiguration(const std::vector<std::string>& 
                         [&](size_t i) { return KindOf(documents[i]) != kSchedulerKind; });
   for (const size_t i : order) {
     if (documents[i] == "null") continue;
-    const bool had_scheduler = seen.scheduler;
+    const bool had_scheduler = seen.scheduler, had_fairlead = seen.fairlead;
     if (absl::Status read = ReadDocument(documents[i], configuration, seen); !read.ok()) {
       return WithPlace(read, i);
     }
     if (seen.scheduler && !had_scheduler) scheduler_document = i;
+    if (seen.fairlead && !had_fairlead) seen.fairlead_document = i;
   }
-  std::vector<std::string>& names = configuration.options.state.scheduler_names;
-  if (!seen.names && !seen.profile_names.empty()) names = seen.profile_names;
+  const state::StateOptions& state = configuration.options.state;
+  std::vector<std::string> own = seen.names ? state.scheduler_names : OwnOf(seen, state);
+  for (size_t i = 0; i < state.guest_schedulers.size(); ++i) {
+    const std::string& guest = state.guest_schedulers[i];
+    if (std::find(own.begin(), own.end(), guest) == own.end()) continue;
+    return WithPlace(Bad(absl::StrCat("guests.schedulerNames[", i, "]"),
+                         absl::StrCat("\"", guest, "\" is among schedulerNames, too")),
+                     seen.fairlead_document);
+  }
+  SetSchedulerNames(std::move(own), configuration.options.state);
+  const std::vector<std::string>& names = state.scheduler_names;
   for (size_t i = 0; i < seen.profile_names.size(); ++i) {
     if (std::find(names.begin(), names.end(), seen.profile_names[i]) != names.end()) continue;
     return WithPlace(

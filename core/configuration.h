@@ -91,6 +91,9 @@ struct UsageDatabaseSettings {
   friend bool operator==(const UsageDatabaseSettings&, const UsageDatabaseSettings&) = default;
 };
 
+// `own` and the guests of `state` are the scheduler names that count.
+void SetSchedulerNames(std::vector<std::string> own, state::StateOptions& state);
+
 // KwokOptions with the hook off and no provider: the result of a file without a hook section.
 Options OptionsWithoutHook();
 

@@ -461,6 +461,7 @@ StepResult DecisionLoop::Impl::Step(absl::Time now) {
   waits.Stamp(now);
   for (const model::ActionResult& answer : std::exchange(answers, {})) TakeAnswer(answer, now);
   TakeNodeLists(now);
+  EndGrants(now);
   TellContradictions(result);
   for (model::EmitEvent& event : std::exchange(events, {})) Emit({0, std::move(event)}, result);
   RepeatEvictions(now, result);
@@ -484,8 +485,8 @@ StepResult DecisionLoop::Impl::Step(absl::Time now) {
   for (model::Action& write : writes) Emit(std::move(write), result);
   result.wake_at =
       std::min({wake_at, annotations.wake_at(), native_groups.wake_at(), bindings.wake_at(),
-                nominations.wake_at(), CallsWakeAt(), refusals.wake_at(), verdicts.wake_at(),
-                stale() ? absl::InfiniteFuture() : evictions.wake_at()});
+                nominations.wake_at(), grants.wake_at(), CallsWakeAt(), refusals.wake_at(),
+                verdicts.wake_at(), stale() ? absl::InfiniteFuture() : evictions.wake_at()});
   if (dirty || !events.empty()) result.wake_at = now;  // a binding failed right away
   sending = nullptr;
   return result;

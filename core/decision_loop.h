@@ -55,6 +55,18 @@ struct QueueSizes {
   size_t conditions_known = 0;   // of groups' pods, as last written; not a number of writes
 };
 
+// Of DecisionLoop::AskGuest.
+struct GuestAnswer {
+  enum class Kind : uint8_t {
+    kNotOurs,    // it names no queue, or its scheduler is no guest: no node is refused
+    kUndecided,  // it has not been seen, or not been decided about
+    kWaits,      // on no node, for `reason`
+    kGranted,    // on `node` alone
+  };
+  Kind kind = Kind::kUndecided;
+  std::string node, reason;
+};
+
 class DecisionLoop {
  public:
   // `catalog` outlives the loop. InvalidArgument for a profile with an unknown plugin.
@@ -97,6 +109,10 @@ class DecisionLoop {
   // While there are any, nothing is evicted, provisioned or removed, and no such write is repeated;
   // verdicts of workloads that need it say so. An input like an event.
   void SetStale(const std::vector<model::Kind>& kinds);
+
+  // What another scheduler is told that asks about a pod of its own (guest_grants.h). An input like
+  // an event, between two steps: if the pod has a node, the scheduler may be binding it.
+  GuestAnswer AskGuest(const model::Pod& pod, absl::Time now);
 
   // True if every kind has been listed once. Before that no decision is made.
   [[nodiscard]] bool synced() const;

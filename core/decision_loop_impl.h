@@ -16,6 +16,7 @@
 #include "core/demand.h"
 #include "core/extender_plugin.h"
 #include "core/framework_stage.h"
+#include "core/guest_grants.h"
 #include "core/held_back.h"
 #include "core/managed_nodes.h"
 #include "core/native_groups.h"
@@ -68,6 +69,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
         permits(state, FrameworkStage::Points::kPermit),
         pre_binds(state, FrameworkStage::Points::kPreBind),
         bindings(state, BackoffOf(loop_options), loop_options.group_settle, *this),
+        grants(loop_options.guest_bind_timeout),
         refusals(state, loop_options.gang_refusals) {
     // What they answer decides where the pod goes, and so what else has to be reserved.
     if (!loop_options.extenders.empty()) bindings.Register(&extenders);
@@ -131,6 +133,14 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   void BindingInDoubt(state::PodId pod, const std::string& reason, int64_t attempts) override;
   void BindingIsSlow(state::PodId pod) override { nominations.Nominate(pod, sending_at); }
   void BindingDone(state::PodId pod) override;
+
+  // ---- guests (guest_grants.h), whom the pipeline's bindings are granted
+  void Grant(state::PodId pod, uint64_t id);
+  // The watch showed the pod, or it is about to be removed.
+  void GuestSeen(const state::PodRecord& pod);
+  void EndGrants(absl::Time now);
+  GuestAnswer AskGuest(const model::Pod& pod, absl::Time now);
+
   // Tells plugins that judge nodes elsewhere which pods wait.
   void TellWhatWaits();
   // What they say otherwise about nodes than before.
@@ -152,6 +162,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
     bindings.PodGoing(pod);
     nominations.PodGoing(pod);
     permits.PodGoing(pod);
+    if (grants.size() > 0) grants.End(state.pod(pod).uid);
   }
   void PodSucceeded(const model::Pod& pod);
   // Sends due bindings, and evicts gangs that cannot be completed.
@@ -316,6 +327,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   FrameworkStage permits, pre_binds;
   HeldBack held_back{state};
   BindingPipeline bindings;
+  GuestGrants grants;
   BindingRefusals refusals;
   // Of the current step: where the pipeline sends.
   StepResult* sending = nullptr;

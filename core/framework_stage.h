@@ -33,6 +33,7 @@ class FrameworkStage final : public BindingPlugin {
     if (framework.HasBindingPoints()) framework_ = &framework;
   }
 
+  [[nodiscard]] bool ServesGuests() const override { return true; }
   [[nodiscard]] bool Needs(const state::PodRecord& pod) const override;
   absl::Status Reserve(const state::PodRecord& pod, model::BindPod bind) override;
   void Unreserve(const std::string& ns, const std::string& name) override;

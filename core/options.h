@@ -43,6 +43,8 @@ struct Options {
   std::vector<model::RemotePluginConfig> remote_plugins;
   // Has all that the profiles name; not null.
   framework::RegistryPtr plugins = plugins::BuiltIn();
+  // How long a scheduler that is a guest has to bind a pod to the node that it was granted.
+  absl::Duration guest_bind_timeout = absl::Minutes(1);
   bool emit_events = true;
   // Writes of verdicts that may be unanswered at once (reconcile/status_updater.h);
   // model::kUnlimited: any number.

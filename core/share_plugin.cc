@@ -43,6 +43,13 @@ model::Pod AssumedReservation(const GpuReservations::Coming& coming) {
 }  // namespace
 
 absl::Status SharePlugin::Reserve(const state::PodRecord& pod, model::BindPod bind) {
+  if (state_.IsGuest(pod)) {
+    // Which device it gets is said in its binding.
+    return absl::FailedPreconditionError(
+        absl::StrCat("a share of a GPU is given to pods that Fairlead binds: scheduler ",
+                     state_.SchedulerNameOf(pod), " is a guest; set schedulerName to ",
+                     model::kDefaultSchedulerName));
+  }
   const model::GpuShare& share = state_.pod_class(pod.pod_class).spec->gpu_share;
   shares_.Hold(std::move(bind), pod.gpu_groups,
                Portion(share, state_.node(pod.node).gpu_memory_mib));

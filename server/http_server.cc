@@ -81,11 +81,11 @@ class Session : public std::enable_shared_from_this<Session> {
     NoteActivity();
     parser_.emplace();
     parser_->header_limit(static_cast<std::uint32_t>(shared_->options.header_bytes_max));
-    parser_->body_limit(0);
+    parser_->body_limit(shared_->options.body_bytes_max);
     stream_.expires_after(absl::ToChronoNanoseconds(shared_->options.read_timeout));
-    http::async_read(
+    http::async_read_header(
         stream_, buffer_, *parser_,
-        [self = shared_from_this()](beast::error_code error, size_t) { self->OnRead(error); });
+        [self = shared_from_this()](beast::error_code error, size_t) { self->OnHeader(error); });
   }
 
  private:
@@ -96,31 +96,56 @@ class Session : public std::enable_shared_from_this<Session> {
     if (counts_) shared_->sessions.splice(shared_->sessions.end(), shared_->sessions, place_);
   }
 
+  // True if the request could not be read: it was answered, or the connection ends.
+  bool Failed(beast::error_code error) {
+    if (!error) return false;
+    if (error == http::error::end_of_stream) {
+      Close();
+    } else if (error == http::error::header_limit || error == http::error::buffer_overflow) {
+      Write(MakeAnswer(Error(431, "the header is too large"), 11, false));
+    } else if (error == http::error::body_limit) {
+      Write(MakeAnswer(Error(413, "the body is too large"), 11, false));
+    } else if (error.category() == http::make_error_code(http::error::bad_method).category()) {
+      Write(MakeAnswer(Error(400, "not an HTTP request"), 11, false));
+    }
+    return true;  // else broken, or too slow: the socket is closed with the session
+  }
+
+  void OnHeader(beast::error_code error) {
+    if (Failed(error)) return;
+    const bool takes_body =
+        parser_->get().method() == http::verb::post && shared_->options.posts.contains(Path());
+    if (!takes_body) {
+      const bool has_body = parser_->chunked() || parser_->content_length().value_or(0) > 0;
+      if (has_body) return Write(MakeAnswer(Error(413, "a body is not expected"), 11, false));
+    }
+    http::async_read(
+        stream_, buffer_, *parser_,
+        [self = shared_from_this()](beast::error_code failure, size_t) { self->OnRead(failure); });
+  }
+
   void OnRead(beast::error_code error) {
-    if (error == http::error::end_of_stream) return Close();
-    if (error == http::error::header_limit || error == http::error::buffer_overflow) {
-      return Write(MakeAnswer(Error(431, "the header is too large"), 11, false));
-    }
-    if (error == http::error::body_limit) {
-      return Write(MakeAnswer(Error(413, "a body is not expected"), 11, false));
-    }
-    if (error.category() == http::make_error_code(http::error::bad_method).category()) {
-      return Write(MakeAnswer(Error(400, "not an HTTP request"), 11, false));
-    }
-    if (error) return;  // broken, or too slow: the socket is closed with the session
+    if (Failed(error)) return;
     const auto& request = parser_->get();
+    const std::string path = Path();
+    if (const auto post = shared_->options.posts.find(path); post != shared_->options.posts.end()) {
+      if (request.method() != http::verb::post) return Respond(Error(405, "only POST"));
+      return RespondSlowly([this, post] { return post->second(parser_->get().body()); });
+    }
     if (request.method() != http::verb::get && request.method() != http::verb::head) {
       return Respond(Error(405, "only GET and HEAD"));
     }
-    const absl::string_view target(request.target().data(), request.target().size());
-    const size_t mark = target.find('?');
-    const std::string path(target.substr(0, mark));
     const auto handler = shared_->handlers.find(path);
     if (handler == shared_->handlers.end()) return Respond(Error(404, "not found"));
-    const std::string query(mark == absl::string_view::npos ? "" : target.substr(mark + 1));
+    const std::string query = Query();
     if (!shared_->options.slow_paths.contains(path)) return Respond(handler->second(query));
-    asio::post(shared_->slow, [self = shared_from_this(), handler, query]() mutable {
-      Response response = handler->second(query);
+    RespondSlowly([handler, query] { return handler->second(query); });
+  }
+
+  // Answers with what `make` gives on the other thread. Nothing is read or written meanwhile.
+  void RespondSlowly(std::function<Response()> make) {
+    asio::post(shared_->slow, [self = shared_from_this(), make = std::move(make)]() mutable {
+      Response response = make();
       // The session ends on the I/O thread, or with the server.
       asio::io_context& io = self->shared_->io;
       asio::post(io, [self = std::move(self), response = std::move(response)] {
@@ -129,10 +154,23 @@ class Session : public std::enable_shared_from_this<Session> {
     });
   }
 
+  [[nodiscard]] absl::string_view Target() const {
+    const auto& request = parser_->get();
+    return {request.target().data(), request.target().size()};
+  }
+  [[nodiscard]] std::string Path() const {
+    return std::string(Target().substr(0, Target().find('?')));
+  }
+  [[nodiscard]] std::string Query() const {
+    const size_t mark = Target().find('?');
+    return mark == absl::string_view::npos ? "" : std::string(Target().substr(mark + 1));
+  }
+
   // To the request that was read last.
   void Respond(const Response& response) {
     const auto& request = parser_->get();
-    Answer answer = MakeAnswer(response, request.version(), request.keep_alive());
+    const bool keep_alive = request.keep_alive() && !response.close;
+    Answer answer = MakeAnswer(response, request.version(), keep_alive);
     if (request.method() == http::verb::head) answer.body().clear();  // Content-Length stays
     Write(std::move(answer));
   }
@@ -159,7 +197,7 @@ class Session : public std::enable_shared_from_this<Session> {
   const std::list<Session*>::iterator place_;
   bool counts_ = true;  // it has its place in the list
   beast::flat_buffer buffer_;
-  std::optional<http::request_parser<http::empty_body>> parser_;
+  std::optional<http::request_parser<http::string_body>> parser_;
   Answer answer_;
 };
 

@@ -1,14 +1,15 @@
-// A small HTTP/1.1 server for health and metrics: GET and HEAD, a handler per path.
+// A small HTTP/1.1 server for health, metrics and the protocol of scheduler extenders: GET and
+// HEAD, and POST where a handler takes a body; a handler per path.
 //
 // All resources are bounded. A connection beyond the limit takes the place of the one that has been
 // idle for longest, so clients that hold connections open do not keep probes out. A request's
-// header has a size and a time limit; a body is refused. An answer that the client reads too slowly
-// ends the connection. It speaks plain text without authentication.
+// header and body have size limits and a time limit; a body that no handler takes is refused. An
+// answer that the client reads too slowly ends the connection. It speaks plain text without
+// authentication.
 //
-// Handlers run on the server's one thread, one at a time; those of `slow_paths` run on another one,
-// so that they delay only each other.
-// Answers: 404 for a path without handler, 405 for other methods, 400 for invalid HTTP, 413 and 431
-// for too large requests.
+// Handlers run on the server's one thread, one at a time; those of `slow_paths`, and all that take
+// a body, run on another one, so that they delay only each other. Answers: 404 for a path without
+// handler, 405 for other methods, 400 for invalid HTTP, 413 and 431 for too large requests.
 //
 // Ownership: owns its thread and sockets; objects that the handlers use must outlive the server.
 // Thread-safety: every method from any thread but the handlers'. Two handlers may run at the same
@@ -32,14 +33,18 @@ struct Response {
   int status = 200;
   std::string content_type = "text/plain; charset=utf-8";
   std::string body;
+  bool close = false;  // the connection after this answer, so that the client opens another one
 };
 // `query` is the text after the '?', as sent.
 using Handler = std::function<Response(absl::string_view query)>;
+using BodyHandler = std::function<Response(absl::string_view body)>;
 
 struct HttpServerOptions {
-  size_t connections_max = 64;       // at least 1
-  std::set<std::string> slow_paths;  // whose handlers may block
+  size_t connections_max = 64;               // at least 1
+  std::set<std::string> slow_paths;          // whose handlers may block
+  std::map<std::string, BodyHandler> posts;  // by path: these take POST alone, and may block
   size_t header_bytes_max = 8 << 10;
+  size_t body_bytes_max = size_t{64} << 20;
   absl::Duration read_timeout = absl::Seconds(10);   // for the next request on a connection
   absl::Duration write_timeout = absl::Seconds(10);  // for the client to read an answer
 };

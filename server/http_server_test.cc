@@ -267,5 +267,52 @@ TEST(BindAddressTest, Parses) {
   }
 }
 
+HttpServerOptions WithPost() {
+  HttpServerOptions options;
+  options.body_bytes_max = 1 << 20;
+  options.posts["/filter"] = [](absl::string_view body) {
+    Response response;
+    response.content_type = "application/json";
+    response.body = absl::StrCat(body.size(), ":", body.substr(0, 5));
+    response.close = body == "close";
+    return response;
+  };
+  return options;
+}
+
+std::string Post(const std::string& path, const std::string& body) {
+  return absl::StrCat("POST ", path,
+                      " HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: ", body.size(),
+                      "\r\n\r\n", body);
+}
+
+TEST_F(HttpServerTest, AHandlerMayTakeABody) {
+  Start(WithPost());
+  EXPECT_THAT(Ask(Post("/filter", "hello world")),
+              ::testing::AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("\r\n\r\n11:hello")));
+  EXPECT_THAT(Ask(Post("/filter", "")), HasSubstr("\r\n\r\n0:"));
+  EXPECT_THAT(Ask(Post("/filter", std::string(1 << 20, 'x'))), HasSubstr("1048576:xxxxx"));
+  EXPECT_THAT(Ask("POST /filter HTTP/1.1\r\nHost: h\r\nConnection: close\r\n"
+                  "Transfer-Encoding: chunked\r\n\r\n4\r\nhell\r\n2\r\no!\r\n0\r\n\r\n"),
+              HasSubstr("6:hello"));
+}
+
+TEST_F(HttpServerTest, AnAnswerMayEndItsConnection) {
+  Start(WithPost());
+  const std::string ask = "POST /filter HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nclose";
+  const std::string answer = Ask(ask + ask);
+  EXPECT_THAT(answer, HasSubstr("Connection: close"));
+  EXPECT_EQ(answer.rfind("HTTP/1.1"), 0u) << "the second one goes through another connection";
+}
+
+TEST_F(HttpServerTest, ABodyThatIsTooLargeOrNotExpectedIsRefused) {
+  Start(WithPost());
+  EXPECT_THAT(Ask(Post("/filter", std::string((1 << 20) + 1, 'x'))), StartsWith("HTTP/1.1 413"));
+  EXPECT_THAT(Ask(Post("/livez", "x")), StartsWith("HTTP/1.1 413"));
+  EXPECT_THAT(Ask(Post("/livez", "")), StartsWith("HTTP/1.1 405"));
+  EXPECT_THAT(Ask("GET /filter HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"),
+              StartsWith("HTTP/1.1 405"));
+}
+
 }  // namespace
 }  // namespace fairlead::server

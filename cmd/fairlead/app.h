@@ -29,8 +29,8 @@
 // It needs only the thread that calls Turn: tests and simulations advance time by hand.
 //
 // Ownership: transport, timers, clock, catalogue, logger and observer outlive it. Thread-safety:
-// Stop, Post, Alive, GetStats and Collect from any thread; Run once, by the thread that becomes the
-// owner of all decisions; the observer is called on that thread.
+// Stop, Post, Alive, GetStats, Collect and AskGuest from any thread; Run once, by the thread that
+// becomes the owner of all decisions; the observer is called on that thread.
 #pragma once
 
 #include <atomic>
@@ -153,6 +153,11 @@ class Application {
   absl::Status Reconfigure(const core::Options& options,
                            std::shared_ptr<const hook::Catalog> catalog);
 
+  // What a scheduler is told that is a guest, and asks about a pod of its own. Waits at most
+  // `max_wait` for a decision about it. Unavailable: this process does not lead, or does not answer
+  // in time. Any thread but the owner's.
+  absl::StatusOr<core::GuestAnswer> AskGuest(const model::Pod& pod, absl::Duration max_wait);
+
   // False: the owner's thread hangs.
   bool Alive() { return heartbeat_.Ask(); }
   // The statistics that do not need the owner's thread.
@@ -173,6 +178,7 @@ class Application {
   };
   enum class Ending : uint8_t { kNot, kDraining, kReleasing, kOver };
 
+  absl::StatusOr<core::GuestAnswer> AskGuestOnce(const model::Pod& pod);
   void StartElection();
   // Creates loop, executor and source from options_ and catalog_.
   absl::Status StartWork();

@@ -16,6 +16,7 @@
 #include "base/status_macros.h"
 #include "cmd/fairlead/app.h"
 #include "cmd/fairlead/commands.h"
+#include "cmd/fairlead/guest_handlers.h"
 #include "cmd/fairlead/health.h"
 #include "cmd/fairlead/log_writer.h"
 #include "cmd/fairlead/metrics.h"
@@ -171,7 +172,7 @@ absl::Status RunScheduler(const RunFlags& flags) {
   FAIRLEAD_ASSIGN_OR_RETURN(Settings settings, watch.Load());
   core::Configuration& configuration = settings.configuration;
   if (!flags.scheduler_names.empty()) {
-    configuration.options.state.scheduler_names = flags.scheduler_names;
+    core::SetSchedulerNames(flags.scheduler_names, configuration.options.state);
   }
   if (flags.leader_elect_given) configuration.leader_election.enabled = flags.leader_elect;
   if (!flags.metrics_bind_address.empty()) {
@@ -212,15 +213,17 @@ absl::Status RunScheduler(const RunFlags& flags) {
                            ConnectPlugins},
                           options, &settings.catalog, &logger);
   Reloader reloader(std::move(watch), &application, &logger, [&flags](core::Options& changed) {
-    if (!flags.scheduler_names.empty()) changed.state.scheduler_names = flags.scheduler_names;
+    if (!flags.scheduler_names.empty()) {
+      core::SetSchedulerNames(flags.scheduler_names, changed.state);
+    }
   });
   ReloadThread reloads(&reloader);
   std::unique_ptr<server::HttpServer> http;
   if (serves) {
     FAIRLEAD_ASSIGN_OR_RETURN(
-        http, server::HttpServer::Start(address,
-                                        Handlers(application, reloader, log, connection->clock()),
-                                        {.slow_paths = {"/metrics"}}));
+        http, server::HttpServer::Start(
+                  address, Handlers(application, reloader, log, connection->clock()),
+                  {.slow_paths = {"/metrics"}, .posts = GuestHandlers(application)}));
     logger.Info("serving /livez, /readyz and /metrics", {{"port", http->port()}});
   }
   target.Set(&application, [&reloads] { reloads.Trigger(); });

@@ -27,6 +27,9 @@ class BindingPlugin {
   };
   virtual ~BindingPlugin() = default;
 
+  // False: what it reserves is chosen and written by the scheduler that binds the pod, if that is
+  // another one (StateOptions::guest_schedulers).
+  [[nodiscard]] virtual bool ServesGuests() const { return false; }
   // True if the pod needs this plugin. Cheap: called for every binding.
   [[nodiscard]] virtual bool Needs(const state::PodRecord& pod) const = 0;
   // Begins to reserve. The binding comes back in Progress::reserved or as a failure. An error: the

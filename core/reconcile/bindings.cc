@@ -82,7 +82,11 @@ model::BindPod BindingPipeline::MakeBinding(state::PodId id) const {
 
 bool BindingPipeline::NeedsPlugin(const state::PodRecord& pod) const {
   return std::any_of(plugins_.begin(), plugins_.end(),
-                     [&](const BindingPlugin* plugin) { return plugin->Needs(pod); });
+                     [&](const BindingPlugin* plugin) { return Needs(*plugin, pod); });
+}
+
+bool BindingPipeline::Needs(const BindingPlugin& plugin, const state::PodRecord& pod) const {
+  return plugin.Needs(pod) && (plugin.ServesGuests() || !state_.IsGuest(pod));
 }
 
 bool BindingPipeline::AwaitsAnswer(state::PodId pod) const {
@@ -213,7 +217,7 @@ void BindingPipeline::SettleDoubts() {
 void BindingPipeline::Reserve(uint64_t id, state::PodId pod, model::BindPod bind, size_t first,
                               absl::Time now) {
   for (size_t i = first; i < plugins_.size(); ++i) {
-    if (!plugins_[i]->Needs(state_.pod(pod))) continue;
+    if (!Needs(*plugins_[i], state_.pod(pod))) continue;
     const absl::Status status = plugins_[i]->Reserve(state_.pod(pod), std::move(bind));
     if (!status.ok()) Unreserve(id, pod, std::string(status.message()), /*sent=*/false);
     return;  // the plugin gives the binding back

@@ -144,6 +144,7 @@ class BindingPipeline {
   [[nodiscard]] bool IsBinding(state::PodId pod) const;
   [[nodiscard]] model::BindPod MakeBinding(state::PodId pod) const;
   [[nodiscard]] bool NeedsPlugin(const state::PodRecord& pod) const;
+  [[nodiscard]] bool Needs(const BindingPlugin& plugin, const state::PodRecord& pod) const;
   [[nodiscard]] absl::Time SettlesAt(const state::PodRecord& pod, absl::Time now) const;
   void AddStep(const engine::Binding* begin, const engine::Binding* end, absl::Time now);
   // Runs the plugins from `first` on, then Permit.

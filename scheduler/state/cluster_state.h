@@ -207,6 +207,11 @@ class ClusterState {
   }
   // The scheduler name of a pod of ours; of another one empty.
   [[nodiscard]] absl::string_view SchedulerNameOf(const PodRecord& pod) const;
+  // Whether a pod that comes as this one would be ours.
+  [[nodiscard]] bool IsOurs(const model::Pod& pod) const;
+  // True if another scheduler binds the pod (StateOptions::guest_schedulers).
+  [[nodiscard]] bool IsGuestScheduler(absl::string_view name) const;
+  [[nodiscard]] bool IsGuest(const PodRecord& pod) const;
   // ChargeOf()[kGpu], without the rest.
   [[nodiscard]] int64_t GpuChargeOf(const PodRecord& pod) const;
   // kNoId if absent.
@@ -484,7 +489,6 @@ class ClusterState {
   // Parts of UpsertPod.
   // Index into scheduler_names; their number if the pod is not ours.
   [[nodiscard]] size_t SchedulerOf(const model::Pod& pod) const;
-  [[nodiscard]] bool IsOurs(const model::Pod& pod) const;
   // It counts in by_status of its group and is nowhere else: not among the group's pods either, of
   // which there may be as many again for every completion of a Job.
   void MarkSucceeded(const model::Pod& pod);

@@ -200,8 +200,19 @@ size_t ClusterState::SchedulerOf(const model::Pod& pod) const {
                              names.begin());
 }
 
+bool ClusterState::IsGuestScheduler(absl::string_view name) const {
+  const std::vector<std::string>& guests = options_.guest_schedulers;
+  return std::find(guests.begin(), guests.end(), name) != guests.end();
+}
+
 bool ClusterState::IsOurs(const model::Pod& pod) const {
-  return SchedulerOf(pod) < options_.scheduler_names.size();
+  if (SchedulerOf(pod) >= options_.scheduler_names.size()) return false;
+  return !IsGuestScheduler(pod.scheduler_name) ||
+         !pod.meta.labels.Get(model::kQueueLabel).empty() || !model::GroupNameOf(pod).empty();
+}
+
+bool ClusterState::IsGuest(const PodRecord& pod) const {
+  return !options_.guest_schedulers.empty() && IsGuestScheduler(SchedulerNameOf(pod));
 }
 
 absl::string_view ClusterState::SchedulerNameOf(const PodRecord& pod) const {

@@ -36,6 +36,9 @@ struct SpreadDefaults {
 struct StateOptions {
   // Pods with one of these scheduler names are ours.
   std::vector<std::string> scheduler_names;
+  // Some of these: schedulers that place pods on the nodes which Fairlead grants (guests). Only
+  // those of their pods that name a queue or a pod group when they come are ours.
+  std::vector<std::string> guest_schedulers = {};
   // Which profile places the pods of a scheduler name (model::PodSpec::profile); 0 if it is absent.
   std::map<std::string, uint16_t, std::less<>> profiles = {};
   std::string default_queue = "default-queue";

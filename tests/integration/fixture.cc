@@ -174,7 +174,7 @@ Json IntegrationTest::MakePod(const PodSpec& pod) {
       absl::StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{)", pod.more_metadata,
                    annotations, R"("name":")", pod.name, R"(","labels":{)", pod.more_labels, "\"",
                    model::kQueueLabel, R"(":")", pod.queue, R"("}},"spec":{)", pod.more_spec,
-                   R"("schedulerName":"fairlead","containers":[{"name":"c",)",
+                   R"("schedulerName":")", pod.scheduler, R"(","containers":[{"name":"c",)",
                    R"("image":"registry.example/i:1","resources":{"requests":{"cpu":"1","memory":)",
                    R"("1Gi"},"limits":{")", kGpu, R"(":")", pod.gpus, R"("}}}]}})"));
 }

@@ -42,6 +42,7 @@ struct PodSpec {
   std::string name, queue = "team";
   int gpus = 1;
   std::string group = {};
+  std::string scheduler = "fairlead";
   std::string more_labels = {};    // JSON fields of metadata.labels, with a comma at the end
   std::string more_metadata = {};  // JSON fields of metadata, with a comma at the end
   std::string more_spec = {};      // the same of spec

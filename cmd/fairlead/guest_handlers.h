@@ -1,0 +1,25 @@
+// The extender protocol that schedulers use whose pods Fairlead decides about (docs/guests.md):
+// POST /extender/filter and POST /extender/preempt.
+//
+// A pod that has just come is decided about within milliseconds, so an answer waits for that, at
+// most kDecisionWait; a scheduler that is told to wait would come back a second later.
+//
+// Thread-safety: the handlers may run on any thread but the owner's. They block.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "cmd/fairlead/app.h"
+#include "server/http_server.h"
+
+namespace fairlead::cmd {
+
+inline constexpr absl::Duration kDecisionWait = absl::Seconds(1);
+
+// `application` outlives them.
+std::map<std::string, server::BodyHandler> GuestHandlers(Application& application);
+
+}  // namespace fairlead::cmd

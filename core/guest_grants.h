@@ -1,0 +1,60 @@
+// Nodes that are granted to guests: pods of ours that another scheduler binds
+// (StateOptions::guest_schedulers). A grant stands in the place of the write of a binding: the pod
+// holds its node from the decision on, the other scheduler is told the node when it asks, and the
+// watch shows the pod there.
+//
+//   decided ──Add──▶ granted ──End──▶ the watch shows it on a node, or it is gone
+//                       └──TakeExpired──▶ it waits again, as after a refused binding
+//
+// A scheduler that has been told the node may be binding the pod. So the time to do it begins anew
+// with each Ask, and a pod that is asked about again and again keeps its place.
+//
+// Everything is decided anew after a restart. Ownership: values. Thread-safety: the owner's thread.
+// Complexity: O(1), TakeExpired O(log) per grant. Determinism: expired ones in the order of time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "core/reconcile/due_times.h"
+
+namespace fairlead::core {
+
+class GuestGrants {
+ public:
+  explicit GuestGrants(absl::Duration bind_timeout) : bind_timeout_(bind_timeout) {}
+
+  // `id`: of the binding. A former grant of the pod ends.
+  void Add(uint64_t id, const std::string& uid, std::string node, absl::Time now);
+  // The node that the pod was granted; null: none.
+  const std::string* Ask(absl::string_view uid, absl::Time now);
+  // The binding whose grant ends; none: the pod has no grant.
+  std::optional<uint64_t> End(absl::string_view uid);
+
+  struct Expired {
+    uint64_t id = 0;
+    std::string node;
+  };
+  std::vector<Expired> TakeExpired(absl::Time now);
+  [[nodiscard]] absl::Time wake_at() const { return due_.next(); }
+  [[nodiscard]] size_t size() const { return grants_.size(); }
+  [[nodiscard]] absl::Duration bind_timeout() const { return bind_timeout_; }
+
+ private:
+  struct Grant {
+    uint64_t id = 0;
+    std::string node;
+    absl::Time until;
+  };
+  const absl::Duration bind_timeout_;
+  absl::flat_hash_map<std::string, Grant> grants_;  // by the pod's uid
+  DueTimes<std::string> due_;                       // uids; some have ended, or have more time
+};
+
+}  // namespace fairlead::core

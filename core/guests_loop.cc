@@ -1,0 +1,57 @@
+// Pods that other schedulers bind: what they are granted and told.
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "core/decision_loop_impl.h"
+
+namespace fairlead::core {
+
+using state::PodStatus;
+
+void DecisionLoop::Impl::Grant(state::PodId pod, uint64_t id) {
+  const state::PodRecord& record = state.pod(pod);
+  grants.Add(id, record.uid, state.node(record.node).name(), sending_at);
+  // A scheduler that was told to wait looks at the pod again when its object changes.
+  nominations.Nominate(pod, sending_at);
+}
+
+void DecisionLoop::Impl::GuestSeen(const state::PodRecord& pod) {
+  if (pod.status == PodStatus::kBinding) return;
+  const std::optional<uint64_t> id = grants.End(pod.uid);
+  if (id.has_value()) answers.push_back({*id, absl::OkStatus()});
+}
+
+void DecisionLoop::Impl::EndGrants(absl::Time now) {
+  for (const GuestGrants::Expired& grant : grants.TakeExpired(now)) {
+    const std::string reason =
+        absl::StrCat("its scheduler has not bound it to node ", grant.node, " within ",
+                     absl::FormatDuration(grants.bind_timeout()));
+    bindings.Answered(grant.id, absl::InternalError(reason), now);
+  }
+}
+
+GuestAnswer DecisionLoop::Impl::AskGuest(const model::Pod& pod, absl::Time now) {
+  using Kind = GuestAnswer::Kind;
+  const state::PodId id = state.FindPod(pod.meta.ns, pod.meta.name);
+  if (id == state::kNoId || state.pod(id).uid != pod.meta.uid) {
+    const bool guest = state.IsGuestScheduler(pod.scheduler_name) && state.IsOurs(pod);
+    return {guest ? Kind::kUndecided : Kind::kNotOurs, "", ""};
+  }
+  const state::PodRecord& record = state.pod(id);
+  if (!record.ours || !state.IsGuest(record)) return {Kind::kNotOurs, "", ""};
+  if (const std::string* node = grants.Ask(record.uid, now); node != nullptr) {
+    return {Kind::kGranted, *node, ""};
+  }
+  const bool waits = record.status == PodStatus::kPending || record.status == PodStatus::kGated;
+  if (!waits || record.workload == state::kNoId) return {Kind::kUndecided, "", ""};
+  const auto told = verdicts.ToldOf(state.workload(record.workload));
+  if (!told.has_value()) return {Kind::kUndecided, "", ""};
+  return {Kind::kWaits, "", absl::StrCat(verdict::CodeName(told->code), ": ", told->sentence)};
+}
+
+GuestAnswer DecisionLoop::AskGuest(const model::Pod& pod, absl::Time now) {
+  return impl_->AskGuest(pod, now);
+}
+
+}  // namespace fairlead::core

@@ -1,0 +1,198 @@
+// Pods that another scheduler binds: they hold what they are granted, and the scheduler is told.
+#include <string>
+#include <vector>
+
+#include "core/decision_loop_testing.h"
+#include "core/guest_grants.h"
+#include "gmock/gmock.h"
+#include "scheduler/model/api_names.h"
+
+namespace fairlead::core::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using Kind = GuestAnswer::Kind;
+
+constexpr char kGuest[] = "team-scheduler";
+
+class GuestsTest : public DecisionLoopTest {
+ protected:
+  GuestsTest() {
+    options_.hook.enabled = false;
+    options_.state.guest_schedulers = {kGuest};
+    options_.state.scheduler_names.push_back(kGuest);
+    Restart();
+    SyncAll();
+    Put(MakeQueue("q", "", kUnlimited, 2));
+    Put(MakeNode("n", 4));
+  }
+  static PodBuilder Guest(const std::string& name, int64_t gpus) {
+    PodBuilder pod("ns", name);
+    pod.Queue("q").Gpus(gpus).Created(1).Scheduler(kGuest);
+    return pod;
+  }
+  GuestAnswer Ask(const model::Pod& pod, int at = 5) { return loop_->AskGuest(pod, At(at)); }
+  static std::vector<std::string> Nominated(const StepResult& result) {
+    std::vector<std::string> out;
+    for (const auto& write : Of<model::NominateNode>(result)) {
+      out.push_back(absl::StrCat(write.name, "@", write.node));
+    }
+    return out;
+  }
+};
+
+TEST_F(GuestsTest, APodIsGrantedItsNodeAndNotBound) {
+  const model::Pod pod = Guest("p", 2).Build();
+  EXPECT_EQ(Ask(pod).kind, Kind::kUndecided) << "the watch has not shown it";
+  Put(pod);
+  EXPECT_EQ(Ask(pod).kind, Kind::kUndecided);
+  const StepResult result = Step(1);
+  EXPECT_THAT(Of<model::BindPod>(result), IsEmpty());
+  EXPECT_THAT(Nominated(result), ElementsAre("p@n")) << "what wakes its scheduler";
+  const GuestAnswer answer = Ask(pod);
+  EXPECT_EQ(answer.kind, Kind::kGranted);
+  EXPECT_EQ(answer.node, "n");
+  AnswerAll(result);
+  // What it holds is charged, before it is bound and after.
+  for (const bool bound : {false, true}) {
+    if (bound) Put(Guest("p", 2).On("n", model::PodPhase::kRunning).Build());
+    Put(PodBuilder("ns", "own").Queue("q").Gpus(1).Created(2).Build());
+    const StepResult next = Step(2);
+    EXPECT_THAT(Of<model::BindPod>(next), IsEmpty()) << bound;
+    for (const auto& event : Of<model::EmitEvent>(next)) EXPECT_NE(event.reason, "Scheduled");
+    AnswerAll(next);
+  }
+  EXPECT_EQ(loop_->CheckConsistency(), "");
+  loop_->Apply(model::Delete{model::Kind::kPod, "ns", "p", "uid-ns-p"});
+  EXPECT_THAT(Of<model::BindPod>(Step(3)), SizeIs(1)) << "there is room again";
+}
+
+TEST_F(GuestsTest, APodThatWaitsIsToldWhy) {
+  const model::Pod pod = Guest("p", 3).Build();
+  Put(pod);
+  AnswerAll(Step(1));
+  const GuestAnswer answer = Ask(pod);
+  EXPECT_EQ(answer.kind, Kind::kWaits);
+  EXPECT_THAT(answer.reason, HasSubstr("QueueLimitReached: "));
+  EXPECT_THAT(answer.reason, HasSubstr("limit of 2 GPUs"));
+  Put(MakeQueue("q", "", kUnlimited, kUnlimited));
+  const StepResult result = Step(2);
+  EXPECT_THAT(Nominated(result), ElementsAre("p@n"));
+  EXPECT_EQ(Ask(pod).kind, Kind::kGranted);
+}
+
+TEST_F(GuestsTest, APodThatNamesNoQueueIsNotOurs) {
+  const model::Pod system = PodBuilder("ns", "system").Gpus(1).Scheduler(kGuest).Build();
+  Put(system);
+  const model::Pod stranger = PodBuilder("ns", "x").Queue("q").Gpus(1).Scheduler("other").Build();
+  Put(stranger);
+  const model::Pod own = PodBuilder("ns", "own").Queue("q").Gpus(1).Build();
+  Put(own);
+  EXPECT_THAT(Of<model::BindPod>(Step(1)), SizeIs(1));
+  EXPECT_EQ(Ask(system).kind, Kind::kNotOurs);
+  EXPECT_EQ(Ask(stranger).kind, Kind::kNotOurs);
+  EXPECT_EQ(Ask(own).kind, Kind::kNotOurs);
+}
+
+TEST_F(GuestsTest, AGangIsGrantedWholeOrNotAtAll) {
+  Put(MakeGroup("ns", "g", "q", 3));
+  std::vector<model::Pod> pods;
+  for (const char* name : {"a", "b", "c"}) pods.push_back(Guest(name, 1).Group("g").Build());
+  for (const model::Pod& pod : pods) Put(pod);
+  AnswerAll(Step(1));
+  for (const model::Pod& pod : pods) EXPECT_EQ(Ask(pod).kind, Kind::kWaits) << pod.meta.name;
+  Put(MakeQueue("q", "", kUnlimited, 3));
+  AnswerAll(Step(2));
+  for (const model::Pod& pod : pods) EXPECT_EQ(Ask(pod).kind, Kind::kGranted) << pod.meta.name;
+  // Their scheduler binds one after the other.
+  Put(Guest("a", 1).Group("g").On("n", model::PodPhase::kRunning).Build());
+  AnswerAll(Step(3));
+  EXPECT_EQ(Ask(pods[1]).kind, Kind::kGranted);
+  EXPECT_EQ(Ask(pods[2]).kind, Kind::kGranted);
+  EXPECT_EQ(loop_->CheckConsistency(), "");
+}
+
+TEST_F(GuestsTest, AGrantThatIsNotUsedEnds) {
+  const model::Pod pod = Guest("p", 2).Build();
+  Put(pod);
+  AnswerAll(Step(1));
+  EXPECT_LE(Step(2).wake_at, At(61));
+  EXPECT_EQ(Ask(pod, 50).kind, Kind::kGranted) << "its scheduler may be binding it";
+  AnswerAll(Step(100));
+  EXPECT_EQ(Ask(pod, 100).kind, Kind::kGranted);
+  AnswerAll(Step(161));
+  const GuestAnswer answer = Ask(pod, 161);
+  EXPECT_EQ(answer.kind, Kind::kWaits);
+  EXPECT_THAT(answer.reason, HasSubstr("has not bound it to node n within 1m"));
+  // It is granted a node again after a pause.
+  for (int at = 162; at < 300 && Ask(pod, at).kind != Kind::kGranted; ++at) AnswerAll(Step(at));
+  EXPECT_EQ(Ask(pod, 300).kind, Kind::kGranted);
+  EXPECT_EQ(loop_->CheckConsistency(), "");
+}
+
+TEST_F(GuestsTest, APodThatIsBoundElsewhereCountsThere) {
+  Put(MakeNode("m", 4));
+  const model::Pod pod = Guest("p", 2).Build();
+  Put(pod);
+  AnswerAll(Step(1));
+  const std::string other = Ask(pod).node == "n" ? "m" : "n";
+  Put(Guest("p", 2).On(other, model::PodPhase::kRunning).Build());
+  AnswerAll(Step(2));
+  EXPECT_NE(Ask(pod).kind, Kind::kGranted);
+  EXPECT_EQ(loop_->CheckConsistency(), "");
+  Put(MakeQueue("q", "", kUnlimited, kUnlimited));
+  Put(PodBuilder("ns", "own").Queue("q").Gpus(4).Created(2).Build());
+  const auto bound = Of<model::BindPod>(Step(3));
+  ASSERT_THAT(bound, SizeIs(1));
+  EXPECT_NE(bound[0].node, other);
+}
+
+TEST_F(GuestsTest, APodThatGoesGivesBackWhatItWasGranted) {
+  for (const bool terminating : {false, true}) {
+    SCOPED_TRACE(terminating);
+    const model::Pod pod = Guest("p", 2).Build();
+    Put(pod);
+    AnswerAll(Step(1));
+    ASSERT_EQ(Ask(pod).kind, Kind::kGranted);
+    if (terminating) Put(Guest("p", 2).Deleting().Build());
+    if (terminating) AnswerAll(Step(2));
+    loop_->Apply(model::Delete{model::Kind::kPod, "ns", "p", "uid-ns-p"});
+    AnswerAll(Step(3));
+    EXPECT_NE(Ask(pod).kind, Kind::kGranted);
+    EXPECT_EQ(loop_->CheckConsistency(), "");
+  }
+  Put(PodBuilder("ns", "own").Queue("q").Gpus(2).Created(2).Build());
+  EXPECT_THAT(Of<model::BindPod>(Step(4)), SizeIs(1));
+}
+
+TEST_F(GuestsTest, AShareOfAGpuIsNotGranted) {
+  PodBuilder pod("ns", "p");
+  pod.Queue("q").GpuFraction(500).Created(1).Scheduler(kGuest);
+  Put(pod.Build());
+  AnswerAll(Step(1));
+  AnswerAll(Step(2));
+  const GuestAnswer answer = Ask(pod.Build());
+  EXPECT_EQ(answer.kind, Kind::kWaits);
+  EXPECT_THAT(answer.reason, HasSubstr("set schedulerName to fairlead"));
+}
+
+TEST(GuestGrantsTest, AGrantReplacesTheFormerOneOfItsPod) {
+  GuestGrants grants(absl::Seconds(60));
+  const absl::Time now = absl::UnixEpoch();
+  grants.Add(1, "u", "n", now);
+  grants.Add(2, "u", "m", now + absl::Seconds(30));
+  EXPECT_EQ(*grants.Ask("u", now + absl::Seconds(31)), "m");
+  EXPECT_THAT(grants.TakeExpired(now + absl::Seconds(90)), IsEmpty());
+  const auto expired = grants.TakeExpired(now + absl::Seconds(91));
+  ASSERT_THAT(expired, SizeIs(1));
+  EXPECT_EQ(expired[0].id, 2u);
+  EXPECT_EQ(grants.Ask("u", now), nullptr);
+  EXPECT_EQ(grants.End("u"), std::nullopt);
+  EXPECT_EQ(grants.size(), 0u);
+}
+
+}  // namespace
+}  // namespace fairlead::core::testing
