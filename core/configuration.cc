@@ -126,14 +126,18 @@ absl::Status ReadLeaderElection(const dom::element& value, const std::string& pa
   return absl::OkStatus();
 }
 
-absl::Status ReadGuests(const dom::element& value, const std::string& path, Options& options) {
+absl::Status ReadGuests(const dom::element& value, const std::string& path,
+                        Configuration& configuration) {
+  Options& options = configuration.options;
+  std::string& address = configuration.guests_bind_address;
   FAIRLEAD_RETURN_IF_ERROR(
       ReadObject(value, path,
                  {{"schedulerNames",
                    [&options](const dom::element& names, const std::string& at) {
                      return ReadNames(names, at, options.state.guest_schedulers);
                    }},
-                  {"bindTimeout", Span(&options.guest_bind_timeout)}}));
+                  {"bindTimeout", Span(&options.guest_bind_timeout)},
+                  {"bindAddress", Text(&address)}}));
   if (options.guest_bind_timeout >= absl::Seconds(1)) return absl::OkStatus();
   return Bad(absl::StrCat(path, ".bindTimeout"), "must be at least 1s");
 }
@@ -319,7 +323,7 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
         [&](const dom::element& value, const std::string& path) {
           return ReadObject(value, path, {{"bootDelay", Span(&configuration.kwok_boot_delay)}});
         }},
-       {"guests", By(ReadGuests, options)},
+       {"guests", By(ReadGuests, configuration)},
        {"gpuSharing", By(ReadGpuSharing, options)},
        {"remotePlugins", By(ReadRemotePlugins, options)},
        {"evictions", By(ReadEvictions, options.evictions)},

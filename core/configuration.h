@@ -106,6 +106,7 @@ struct Configuration {
   // If a kind's watch has been silent for longer, nothing is evicted, provisioned or removed.
   absl::Duration stale_after = absl::Seconds(60);
   std::string metrics_bind_address;  // empty: no HTTP is served
+  std::string guests_bind_address;   // of gRPC; empty: none is served
   // Valid settings without effect; one sentence each, for the log.
   std::vector<std::string> warnings;
 };

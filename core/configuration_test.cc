@@ -156,6 +156,16 @@ TEST(ConfigurationTest, ErrorsNameDocumentAndPath) {
       {{"null", Fairlead(R"("hook":{"gpuLimit":{}})")}, 1, "hook.gpuLimit", "not a known field"},
       {{Fairlead(R"("hook":[])")}, 0, "hook", "must be a mapping"},
       {{Fairlead(R"("gpuSharing":{"indexTimeout":"0s"})")}, 0, "gpuSharing.indexTimeout", "more"},
+      {{Fairlead(R"("guests":{"bindTimeout":"1ms"})")}, 0, "guests.bindTimeout", "at least 1s"},
+      {{Fairlead(R"("guests":{"names":["a"]})")}, 0, "guests.names", "not a known field"},
+      {{"null", Fairlead(R"("guests":{"schedulerNames":["g","fairlead"]})")},
+       1,
+       "guests.schedulerNames[1]",
+       "among schedulerNames, too"},
+      {{Fairlead(R"("schedulerNames":["x"],"guests":{"schedulerNames":["x"]})")},
+       0,
+       "guests.schedulerNames[0]",
+       "among schedulerNames, too"},
       {{Fairlead(R"("remotePlugins":[{"address":"h:1"}])")},
        0,
        "remotePlugins[0]",
@@ -266,6 +276,21 @@ TEST(ConfigurationTest, ProfilesGiveTheNamesUnlessFairleadDoes) {
   read = ReadConfiguration({two, Fairlead(R"("schedulerNames":["x","y","z"])")});
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_THAT(read->options.state.scheduler_names, ElementsAre("x", "y", "z"));
+}
+
+TEST(ConfigurationTest, GuestsAreSchedulerNamesToo) {
+  absl::StatusOr<Configuration> read = ReadConfiguration(
+      {Fairlead(R"("guests":{"schedulerNames":["g"],"bindTimeout":"5s","bindAddress":":1"})")});
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_THAT(read->options.state.scheduler_names, ElementsAre("fairlead", "kai-scheduler", "g"));
+  EXPECT_THAT(read->options.state.guest_schedulers, ElementsAre("g"));
+  EXPECT_EQ(read->options.guest_bind_timeout, absl::Seconds(5));
+  EXPECT_EQ(read->guests_bind_address, ":1");
+  // A profile of a guest says how its pods are placed, and takes nothing from the others.
+  read = ReadConfiguration({Fairlead(R"("guests":{"schedulerNames":["g"]})"),
+                            Scheduler(R"("profiles":[{"schedulerName":"g"}])")});
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_THAT(read->options.state.scheduler_names, ElementsAre("fairlead", "kai-scheduler", "g"));
 }
 
 TEST(ConfigurationTest, ProfilesMayDiffer) {

@@ -24,6 +24,7 @@
 #include "autoscale-hook/catalog/catalog.h"
 #include "autoscale-hook/machines/node_lists.h"
 #include "core/doubling_histogram.h"
+#include "core/guest_grants.h"
 #include "core/options.h"
 #include "core/view.h"
 #include "scheduler/model/action.h"
@@ -113,6 +114,9 @@ class DecisionLoop {
   // What another scheduler is told that asks about a pod of its own (guest_grants.h). An input like
   // an event, between two steps: if the pod has a node, the scheduler may be binding it.
   GuestAnswer AskGuest(const model::Pod& pod, absl::Time now);
+  // What was granted since the last call; and all grants that have not ended.
+  std::vector<GuestGrant> TakeGrants();
+  [[nodiscard]] std::vector<GuestGrant> Grants() const;
 
   // True if every kind has been listed once. Before that no decision is made.
   [[nodiscard]] bool synced() const;

@@ -1,41 +1,56 @@
 #include "core/guest_grants.h"
 
+#include <algorithm>
+#include <tuple>
+
 namespace fairlead::core {
 
-void GuestGrants::Add(uint64_t id, const std::string& uid, std::string node, absl::Time now) {
+void GuestGrants::Add(uint64_t id, GuestGrant grant, absl::Time now) {
   const absl::Time until = now + bind_timeout_;
-  grants_.insert_or_assign(uid, Grant{id, std::move(node), until});
-  due_.Add(until, uid);
+  due_.Add(until, grant.uid);
+  new_.push_back(grant);
+  const std::string uid = grant.uid;
+  grants_.insert_or_assign(uid, Row{id, std::move(grant), until});
 }
 
 const std::string* GuestGrants::Ask(absl::string_view uid, absl::Time now) {
-  const auto grant = grants_.find(uid);
-  if (grant == grants_.end()) return nullptr;
-  grant->second.until = now + bind_timeout_;
-  return &grant->second.node;
+  const auto row = grants_.find(uid);
+  if (row == grants_.end()) return nullptr;
+  row->second.until = now + bind_timeout_;
+  return &row->second.grant.node;
 }
 
 std::optional<uint64_t> GuestGrants::End(absl::string_view uid) {
-  const auto grant = grants_.find(uid);
-  if (grant == grants_.end()) return std::nullopt;
-  const uint64_t id = grant->second.id;
-  grants_.erase(grant);
+  const auto row = grants_.find(uid);
+  if (row == grants_.end()) return std::nullopt;
+  const uint64_t id = row->second.id;
+  grants_.erase(row);
   return id;
 }
 
 std::vector<GuestGrants::Expired> GuestGrants::TakeExpired(absl::Time now) {
   std::vector<Expired> expired;
   for (const std::string& uid : due_.TakeDue(now)) {
-    const auto grant = grants_.find(uid);
-    if (grant == grants_.end()) continue;
-    if (grant->second.until > now) {
-      due_.Add(grant->second.until, uid);
+    const auto row = grants_.find(uid);
+    if (row == grants_.end()) continue;
+    if (row->second.until > now) {
+      due_.Add(row->second.until, uid);
       continue;
     }
-    expired.push_back({grant->second.id, std::move(grant->second.node)});
-    grants_.erase(grant);
+    expired.push_back({row->second.id, std::move(row->second.grant.node)});
+    grants_.erase(row);
   }
   return expired;
+}
+
+std::vector<GuestGrant> GuestGrants::All() const {
+  std::vector<GuestGrant> all;
+  all.reserve(grants_.size());
+  for (const auto& [uid, row] : grants_) all.push_back(row.grant);
+  std::sort(all.begin(), all.end(), [](const GuestGrant& a, const GuestGrant& b) {
+    return std::tie(a.ns, a.name) < std::tie(b.ns, b.name);
+  });
+  return all;
 }
 
 }  // namespace fairlead::core

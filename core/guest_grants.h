@@ -26,12 +26,17 @@
 
 namespace fairlead::core {
 
+struct GuestGrant {
+  std::string ns, name, uid;  // of the pod
+  std::string node;
+};
+
 class GuestGrants {
  public:
   explicit GuestGrants(absl::Duration bind_timeout) : bind_timeout_(bind_timeout) {}
 
   // `id`: of the binding. A former grant of the pod ends.
-  void Add(uint64_t id, const std::string& uid, std::string node, absl::Time now);
+  void Add(uint64_t id, GuestGrant grant, absl::Time now);
   // The node that the pod was granted; null: none.
   const std::string* Ask(absl::string_view uid, absl::Time now);
   // The binding whose grant ends; none: the pod has no grant.
@@ -44,17 +49,22 @@ class GuestGrants {
   std::vector<Expired> TakeExpired(absl::Time now);
   [[nodiscard]] absl::Time wake_at() const { return due_.next(); }
   [[nodiscard]] size_t size() const { return grants_.size(); }
+  // What was added since the last call, in order. Some may have ended since.
+  std::vector<GuestGrant> TakeNew() { return std::exchange(new_, {}); }
+  // All that have not ended, in the order of namespaces and names. O(log) each.
+  [[nodiscard]] std::vector<GuestGrant> All() const;
   [[nodiscard]] absl::Duration bind_timeout() const { return bind_timeout_; }
 
  private:
-  struct Grant {
+  struct Row {
     uint64_t id = 0;
-    std::string node;
+    GuestGrant grant;
     absl::Time until;
   };
   const absl::Duration bind_timeout_;
-  absl::flat_hash_map<std::string, Grant> grants_;  // by the pod's uid
-  DueTimes<std::string> due_;                       // uids; some have ended, or have more time
+  absl::flat_hash_map<std::string, Row> grants_;  // by the pod's uid
+  DueTimes<std::string> due_;                     // uids; some have ended, or have more time
+  std::vector<GuestGrant> new_;
 };
 
 }  // namespace fairlead::core

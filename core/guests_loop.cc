@@ -1,6 +1,7 @@
 // Pods that other schedulers bind: what they are granted and told.
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/decision_loop_impl.h"
@@ -11,7 +12,7 @@ using state::PodStatus;
 
 void DecisionLoop::Impl::Grant(state::PodId pod, uint64_t id) {
   const state::PodRecord& record = state.pod(pod);
-  grants.Add(id, record.uid, state.node(record.node).name(), sending_at);
+  grants.Add(id, {record.ns, record.name, record.uid, state.node(record.node).name()}, sending_at);
   // A scheduler that was told to wait looks at the pod again when its object changes.
   nominations.Nominate(pod, sending_at);
 }
@@ -53,5 +54,9 @@ GuestAnswer DecisionLoop::Impl::AskGuest(const model::Pod& pod, absl::Time now) 
 GuestAnswer DecisionLoop::AskGuest(const model::Pod& pod, absl::Time now) {
   return impl_->AskGuest(pod, now);
 }
+
+std::vector<GuestGrant> DecisionLoop::TakeGrants() { return impl_->grants.TakeNew(); }
+
+std::vector<GuestGrant> DecisionLoop::Grants() const { return impl_->grants.All(); }
 
 }  // namespace fairlead::core

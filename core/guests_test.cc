@@ -182,8 +182,11 @@ TEST_F(GuestsTest, AShareOfAGpuIsNotGranted) {
 TEST(GuestGrantsTest, AGrantReplacesTheFormerOneOfItsPod) {
   GuestGrants grants(absl::Seconds(60));
   const absl::Time now = absl::UnixEpoch();
-  grants.Add(1, "u", "n", now);
-  grants.Add(2, "u", "m", now + absl::Seconds(30));
+  grants.Add(1, {"ns", "p", "u", "n"}, now);
+  grants.Add(2, {"ns", "p", "u", "m"}, now + absl::Seconds(30));
+  EXPECT_THAT(grants.All(), SizeIs(1));
+  EXPECT_THAT(grants.TakeNew(), SizeIs(2));
+  EXPECT_THAT(grants.TakeNew(), IsEmpty());
   EXPECT_EQ(*grants.Ask("u", now + absl::Seconds(31)), "m");
   EXPECT_THAT(grants.TakeExpired(now + absl::Seconds(90)), IsEmpty());
   const auto expired = grants.TakeExpired(now + absl::Seconds(91));

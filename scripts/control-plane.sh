@@ -19,7 +19,8 @@ if [[ -n ${KUBEBUILDER_ASSETS:-} ]]; then
   done
 fi
 
-mapfile -t sources < <(find "$source_dir" \( -name '*.go' ! -name '*_test.go' -o -name 'go.*' -o -path '*/kwok/*.yaml' \) | LC_ALL=C sort)
+# The plugin is compiled into its kube-scheduler.
+mapfile -t sources < <(find "$source_dir" guests/kube-scheduler \( -name '*.go' ! -name '*_test.go' -o -name 'go.*' -o -path '*/kwok/*.yaml' \) | LC_ALL=C sort)
 hash=$(sha256sum "${sources[@]}" | cat - <(echo "${tags[*]}") | sha256sum | cut -c1-16)
 binary=$CACHE/$hash/fairlead-control-plane
 

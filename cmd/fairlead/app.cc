@@ -251,6 +251,8 @@ void Application::Decide(absl::Time now) {
   const absl::Duration end = ports_.clock->Steady();
   const absl::Duration took = end - start;
   gather_until_ = end + kube::GatherAfter(took);
+  const std::vector<core::GuestGrant> grants = loop_->TakeGrants();
+  if (ports_.tell_grants && !grants.empty()) ports_.tell_grants(grants);
   status_log_.LogHistory(loop_->history().problem);
   if (!result.decided && result.actions.empty()) return;
   if (observer_ != nullptr) observer_->OnStep(*loop_, result, now);

@@ -116,6 +116,8 @@ class Application {
     std::function<absl::StatusOr<std::unique_ptr<remote_plugins::Caller>>(
         const std::vector<model::RemotePluginConfig>&)>
         connect_plugins = nullptr;
+    // Told what guests are granted, on the owner's thread.
+    std::function<void(const std::vector<core::GuestGrant>&)> tell_grants = nullptr;
   };
   // `wrap` may decorate the provider (fault injection); null: nothing.
   using WrapProvider = std::function<std::unique_ptr<hook::Provider>(
@@ -157,6 +159,8 @@ class Application {
   // `max_wait` for a decision about it. Unavailable: this process does not lead, or does not answer
   // in time. Any thread but the owner's.
   absl::StatusOr<core::GuestAnswer> AskGuest(const model::Pod& pod, absl::Duration max_wait);
+  // The nodes that pods of guests are granted now. Likewise.
+  absl::StatusOr<std::vector<core::GuestGrant>> Grants();
 
   // False: the owner's thread hangs.
   bool Alive() { return heartbeat_.Ask(); }
@@ -178,7 +182,9 @@ class Application {
   };
   enum class Ending : uint8_t { kNot, kDraining, kReleasing, kOver };
 
-  absl::StatusOr<core::GuestAnswer> AskGuestOnce(const model::Pod& pod);
+  // What `ask` says on the owner's thread, between two decisions of the leader.
+  template <typename T>
+  absl::StatusOr<T> AskLeader(std::function<T()> ask);
   void StartElection();
   // Creates loop, executor and source from options_ and catalog_.
   absl::Status StartWork();

@@ -3,7 +3,10 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
+#include <vector>
 
+#include "absl/time/clock.h"
 #include "cmd/fairlead/app.h"
 
 namespace fairlead::cmd {
@@ -13,22 +16,22 @@ namespace {
 constexpr absl::Duration kOwnerWait = absl::Seconds(4);
 constexpr absl::Duration kAskAgain = absl::Milliseconds(10);
 
+template <typename T>
 struct Asked {
   std::mutex mutex;
   std::condition_variable answered;
-  std::optional<absl::StatusOr<core::GuestAnswer>> answer;
+  std::optional<absl::StatusOr<T>> answer;
 };
 
 }  // namespace
 
-absl::StatusOr<core::GuestAnswer> Application::AskGuestOnce(const model::Pod& pod) {
-  const auto asked = std::make_shared<Asked>();
-  Post([this, asked, pod] {
-    absl::StatusOr<core::GuestAnswer> answer =
+template <typename T>
+absl::StatusOr<T> Application::AskLeader(std::function<T()> ask) {
+  const auto asked = std::make_shared<Asked<T>>();
+  Post([this, asked, ask = std::move(ask)] {
+    absl::StatusOr<T> answer =
         absl::UnavailableError("this Fairlead does not lead, or has not read all objects yet");
-    if (was_leader_ && !lost_ && !reading_ && loop_->synced()) {
-      answer = loop_->AskGuest(pod, Now());
-    }
+    if (was_leader_ && !lost_ && !reading_ && loop_->synced()) answer = ask();
     const std::lock_guard<std::mutex> lock(asked->mutex);
     asked->answer = std::move(answer);
     asked->answered.notify_all();
@@ -41,11 +44,16 @@ absl::StatusOr<core::GuestAnswer> Application::AskGuestOnce(const model::Pod& po
   return *asked->answer;
 }
 
+absl::StatusOr<std::vector<core::GuestGrant>> Application::Grants() {
+  return AskLeader<std::vector<core::GuestGrant>>([this] { return loop_->Grants(); });
+}
+
 absl::StatusOr<core::GuestAnswer> Application::AskGuest(const model::Pod& pod,
                                                         absl::Duration max_wait) {
   const absl::Duration until = ports_.clock->Steady() + max_wait;
   while (true) {
-    absl::StatusOr<core::GuestAnswer> answer = AskGuestOnce(pod);
+    absl::StatusOr<core::GuestAnswer> answer =
+        AskLeader<core::GuestAnswer>([this, pod] { return loop_->AskGuest(pod, Now()); });
     const bool decided = !answer.ok() || answer->kind != core::GuestAnswer::Kind::kUndecided;
     if (decided || ports_.clock->Steady() >= until) return answer;
     absl::SleepFor(kAskAgain);

@@ -26,6 +26,7 @@
 #include "cmd/fairlead/usage_database.h"
 #include "cmd/fairlead/version.h"
 #include "extenders/connection.h"
+#include "guests/service.h"
 #include "remote-plugins/client.h"
 #include "server/http_server.h"
 
@@ -150,6 +151,19 @@ std::map<std::string, server::Handler> Handlers(Application& application, const 
            }}};
 }
 
+// Null without an address.
+absl::StatusOr<std::unique_ptr<guests::Service>> ServeGuests(const std::string& address,
+                                                             Application& application) {
+  if (address.empty() || address == "0") return std::unique_ptr<guests::Service>();
+  FAIRLEAD_ASSIGN_OR_RETURN(const server::BindAddress at, server::ParseBindAddress(address));
+  return guests::Service::Start(
+      at.host.empty() ? absl::StrCat("[::]:", at.port) : address,
+      [&application](const model::Pod& pod, absl::Duration wait) {
+        return application.AskGuest(pod, wait);
+      },
+      [&application] { return application.Grants(); });
+}
+
 AppOptions OptionsFor(const RunFlags& flags, const core::Configuration& configuration,
                       const UsageDatabase* usage_database) {
   AppOptions options;
@@ -205,12 +219,17 @@ absl::Status RunScheduler(const RunFlags& flags) {
                {"scheduler_names", absl::StrJoin(options.core.state.scheduler_names, ",")},
                {"hook", options.core.hook.enabled ? options.core.hook.provider : "off"},
                {"leader_election", options.leader_election.enabled ? "on" : "off"}});
+  // Ends before the application, which answers.
+  std::unique_ptr<guests::Service> guests;
   Application application({&connection->transport(), &connection->transport(), &connection->clock(),
                            usage_database == nullptr ? nullptr : &usage_database->transport(),
                            [clock = &connection->clock()](const model::ExtenderConfig& extender) {
                              return extenders::NewTransport(extender, *clock);
                            },
-                           ConnectPlugins},
+                           ConnectPlugins,
+                           [&guests](const std::vector<core::GuestGrant>& grants) {
+                             if (guests != nullptr) guests->Publish(grants);
+                           }},
                           options, &settings.catalog, &logger);
   Reloader reloader(std::move(watch), &application, &logger, [&flags](core::Options& changed) {
     if (!flags.scheduler_names.empty()) {
@@ -226,9 +245,12 @@ absl::Status RunScheduler(const RunFlags& flags) {
                   {.slow_paths = {"/metrics"}, .posts = GuestHandlers(application)}));
     logger.Info("serving /livez, /readyz and /metrics", {{"port", http->port()}});
   }
+  FAIRLEAD_ASSIGN_OR_RETURN(guests, ServeGuests(configuration.guests_bind_address, application));
+  if (guests != nullptr) logger.Info("serving guests", {{"port", guests->port()}});
   target.Set(&application, [&reloads] { reloads.Trigger(); });
   const absl::Status ran = application.Run();
   target.Set(nullptr, nullptr);
+  guests.reset();
   return ran;
 }
 

@@ -63,6 +63,9 @@ std::vector<std::string> SettingsWatch::UnchangeableChanges(const Settings& next
   if (!(first_.usage_database == b.usage_database)) fields.push_back("usage");
   if (first_.kwok_boot_delay != b.kwok_boot_delay) fields.push_back("kwok.bootDelay");
   if (first_.stale_after != b.stale_after) fields.push_back("staleAfter");
+  if (first_.guests_bind_address != b.guests_bind_address) {
+    fields.emplace_back("guests.bindAddress");
+  }
   if (first_.metrics_bind_address != b.metrics_bind_address) {
     fields.push_back("metricsBindAddress");
   }

@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 
+	fairlead "fairlead.dev/kube-scheduler-plugin"
 	"fairlead.dev/tests/control-plane/oracle"
 	"github.com/spf13/pflag"
 	"go.etcd.io/etcd/server/v3/etcdmain"
@@ -23,9 +24,11 @@ var programs = map[string]func() int{
 	"etcd":                    func() int { etcdmain.Main(os.Args); return 0 },
 	"kube-apiserver":          func() int { return cli.Run(apiserver.NewAPIServerCommand()) },
 	"kube-controller-manager": func() int { return cli.Run(controllermanager.NewControllerManagerCommand()) },
-	"kube-scheduler":          func() int { return cli.Run(scheduler.NewSchedulerCommand()) },
-	"kwok":                    runKwok,
-	"scheduler-oracle":        oracle.Main,
+	"kube-scheduler": func() int {
+		return cli.Run(scheduler.NewSchedulerCommand(scheduler.WithPlugin(fairlead.Name, fairlead.New)))
+	},
+	"kwok":             runKwok,
+	"scheduler-oracle": oracle.Main,
 }
 
 // runKwok is what kwok's own main does: its global flags (--config, --v) are read before the command is made, because the

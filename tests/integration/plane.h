@@ -42,6 +42,8 @@ class Plane {
   [[nodiscard]] std::vector<std::string> KubeScheduler(const std::string& config) const;
   // False: it is not among the control plane's programs.
   [[nodiscard]] bool HasKubeScheduler();
+  // Fairlead's plugin is compiled into it: it is the launcher's own.
+  [[nodiscard]] bool KubeSchedulerHasPlugin() const { return Program("kube-scheduler").size() > 1; }
   [[nodiscard]] std::string kubeconfig() const { return folder_ + "/kubeconfig"; }
 
   // Kills kube-apiserver; its connections break.
