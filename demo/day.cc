@@ -19,6 +19,7 @@
 #include "base/status_macros.h"
 #include "cmd/fairlead/app.h"
 #include "cmd/fairlead/config_file.h"
+#include "cmd/fairlead/guest_handlers.h"
 #include "demo/day_clock.h"
 #include "demo/day_cloud.h"
 #include "demo/day_manifests.h"
@@ -181,8 +182,14 @@ class Day {
         scenario_, &settings_->catalog, settings_->configuration.options.hook.unneeded_after,
         expectation_.has_value() ? &*expectation_ : nullptr,
         screen.has_value() ? &*screen : nullptr, screen.has_value() ? nullptr : &std::cout);
+    // Ends before the application, which answers.
+    std::unique_ptr<guests::Service> guests;
     cmd::Application application(
-        {&connection_->transport(), &connection_->transport(), &connection_->clock()},
+        {&connection_->transport(), &connection_->transport(), &connection_->clock(), nullptr,
+         nullptr, nullptr,
+         [&guests](const std::vector<core::GuestGrant>& grants) {
+           if (guests != nullptr) guests->Publish(grants);
+         }},
         MakeAppOptions(), &settings_->catalog, &logger, &watcher,
         [this](std::unique_ptr<hook::Provider> provider, hook::Scheduler* scheduler) {
           auto faulty = std::make_unique<FaultyProvider>(
@@ -191,6 +198,8 @@ class Day {
           cloud_ = faulty.get();
           return faulty;
         });
+    FAIRLEAD_ASSIGN_OR_RETURN(
+        guests, cmd::ServeGuests(settings_->configuration.guests_bind_address, application));
     stop_.OnRequest([&application] { application.Stop(); });
     absl::Status ran;
     std::thread thread([&] {
@@ -204,6 +213,7 @@ class Day {
     if (played.ok()) played = PlayTimeline(objects, application, watcher);
     application.Stop();
     thread.join();
+    guests.reset();
     stop_.OnRequest(nullptr);
     watcher.Finish(std::min(scenario_.end, clock_.ToScenario(connection_->clock().Now())));
     screen.reset();

@@ -4,6 +4,9 @@
 //
 // The day begins shortly before its first step; the empty hours before are skipped.
 //
+// If the configuration has guests.bindAddress, schedulers may ask there (docs/guests.md); the
+// scenario's pods may name them.
+//
 // Faults that a real cluster cannot be told to have (breakWatches, slowAPI, restart) are noted and
 // omitted.
 //

@@ -62,7 +62,7 @@ stage_integration() {
   else
     say "SKIPPED: the tests on a real API server, for want of one (see the line above)"
   fi
-  run integration build -L '^(integration|day)$'
+  run integration build -L '^(integration|day)$' -j 2
 }
 
 scripts/deps.sh format

@@ -73,4 +73,16 @@ std::map<std::string, server::BodyHandler> GuestHandlers(Application& applicatio
            [&application](absl::string_view body) { return Preempt(application, body); }}};
 }
 
+absl::StatusOr<std::unique_ptr<guests::Service>> ServeGuests(const std::string& address,
+                                                             Application& application) {
+  if (address.empty() || address == "0") return std::unique_ptr<guests::Service>();
+  FAIRLEAD_ASSIGN_OR_RETURN(const server::BindAddress at, server::ParseBindAddress(address));
+  return guests::Service::Start(
+      at.host.empty() ? absl::StrCat("[::]:", at.port) : address,
+      [&application](const model::Pod& pod, absl::Duration wait) {
+        return application.AskGuest(pod, wait);
+      },
+      [&application] { return application.Grants(); });
+}
+
 }  // namespace fairlead::cmd
