@@ -390,6 +390,17 @@ std::string GroupOf(const Json& pod) {
   return annotated.empty() ? pod.TextAt({"spec", "schedulingGroup", "podGroupName"}) : annotated;
 }
 
+std::vector<std::string> SchedulerNamesFor(const Live& live, const state::StateOptions& options) {
+  std::vector<std::string> names = options.scheduler_names;
+  if (!live.pod.has_value()) return names;
+  const std::string queue = live.pod->TextAt({"metadata", "labels", model::kQueueLabel});
+  if (!queue.empty() || !GroupOf(*live.pod).empty()) return names;
+  std::erase_if(names, [&](const std::string& name) {
+    return absl::c_linear_search(options.guest_schedulers, name);
+  });
+  return names;
+}
+
 absl::StatusOr<Explanation> ExplainRecorded(const Subject& subject, const Live& live,
                                             const std::vector<std::string>& scheduler_names,
                                             absl::Time now) {

@@ -82,6 +82,9 @@ absl::StatusOr<Explanation> Explain(const Subject& subject, const Live& live,
                                     const Snapshot& snapshot,
                                     const std::vector<std::string>& scheduler_names);
 
+// The scheduler names that make this object Fairlead's: a guest's pod is not if it names no queue.
+std::vector<std::string> SchedulerNamesFor(const Live& live, const state::StateOptions& options);
+
 // Without the cluster: the verdict that the scheduler recorded on the object. NotFound as above.
 absl::StatusOr<Explanation> ExplainRecorded(const Subject& subject, const Live& live,
                                             const std::vector<std::string>& scheduler_names,

@@ -92,6 +92,20 @@ TEST(ExplainTest, WithoutTheClusterTheRecordIsShown) {
   EXPECT_EQ(ExplainRecorded(subject, live, Names(), now)->state, State::kNotOurs);
 }
 
+TEST(ExplainTest, APodOfAGuestThatNamesNoQueueIsNotFairleads) {
+  state::StateOptions options;
+  options.scheduler_names = {"fairlead", "team-scheduler"};
+  options.guest_schedulers = {"team-scheduler"};
+  Live live;
+  EXPECT_EQ(SchedulerNamesFor(live, options), options.scheduler_names);
+  live.pod = *Json::Parse(R"({"metadata":{"labels":{"kai.scheduler/queue":"q"}}})");
+  EXPECT_EQ(SchedulerNamesFor(live, options), options.scheduler_names);
+  live.pod = *Json::Parse(R"({"metadata":{"annotations":{"pod-group-name":"g"}}})");
+  EXPECT_EQ(SchedulerNamesFor(live, options), options.scheduler_names);
+  live.pod = *Json::Parse(R"({"metadata":{}})");
+  EXPECT_EQ(SchedulerNamesFor(live, options), std::vector<std::string>{"fairlead"});
+}
+
 TEST(ExplainTest, AQueueStandsWithThoseAboveAndBelowIt) {
   const auto names = [](const std::string& queue) {
     std::vector<std::string> found;

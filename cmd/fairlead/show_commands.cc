@@ -136,8 +136,8 @@ absl::Status RunExplain(const CommonFlags& flags, const std::string& subject_tex
     subject = {Subject::Kind::kPod, subject.ns, pod.name};
   }
   FAIRLEAD_ASSIGN_OR_RETURN(const Live live, LookUp(client, subject));
-  const std::vector<std::string>& names =
-      opened.settings->configuration.options.state.scheduler_names;
+  const std::vector<std::string> names =
+      SchedulerNamesFor(live, opened.settings->configuration.options.state);
   const absl::StatusOr<Snapshot> snapshot = Take(opened);
   // If the cluster may not be listed, the recorded verdict is shown.
   const bool recorded = absl::IsPermissionDenied(snapshot.status());

@@ -144,6 +144,10 @@ absl::StatusOr<Snapshot> JudgeOnce(const std::vector<model::ClusterEvent>& event
   const core::StepResult result = loop->Step(now);
   snapshot.view = loop->MakeView(now);
   TakePlan(result, snapshot.plan);
+  // A guest would be told so.
+  for (const core::GuestGrant& grant : loop->TakeGrants()) {
+    snapshot.plan.bind[model::Key(grant.ns, grant.name)] = grant.node;
+  }
   ShowWhatStands(snapshot.plan, snapshot.requests, snapshot.view);
   return snapshot;
 }
