@@ -186,7 +186,7 @@ class Day {
     std::unique_ptr<guests::Service> guests;
     cmd::Application application(
         {&connection_->transport(), &connection_->transport(), &connection_->clock(), nullptr,
-         nullptr, nullptr,
+         nullptr, nullptr, nullptr,
          [&guests](const std::vector<core::GuestGrant>& grants) {
            if (guests != nullptr) guests->Publish(grants);
          }},

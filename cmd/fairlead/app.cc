@@ -186,6 +186,7 @@ bool Application::Lead() {
   if (leader && !was_leader_) {
     was_leader_ = true;
     logger_->Info("became leader", {{"identity", options_.identity}});
+    if (ports_.tell_leads) ports_.tell_leads();
     if (elector_ != nullptr) {
       reading_ = true;
       loop_->BecomeLeader();

@@ -116,7 +116,8 @@ class Application {
     std::function<absl::StatusOr<std::unique_ptr<remote_plugins::Caller>>(
         const std::vector<model::RemotePluginConfig>&)>
         connect_plugins = nullptr;
-    // Told what guests are granted, on the owner's thread.
+    // Told on the owner's thread that this process leads from now on, and what guests are granted.
+    std::function<void()> tell_leads = nullptr;
     std::function<void(const std::vector<core::GuestGrant>&)> tell_grants = nullptr;
   };
   // `wrap` may decorate the provider (fault injection); null: nothing.

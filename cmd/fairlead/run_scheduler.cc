@@ -187,6 +187,11 @@ absl::Status RunScheduler(const RunFlags& flags) {
                               server::ParseBindAddress(configuration.metrics_bind_address));
   }
 
+  const std::string& guests_address = configuration.guests_bind_address;
+  if (!guests_address.empty() && guests_address != "0") {
+    FAIRLEAD_RETURN_IF_ERROR(server::ParseBindAddress(guests_address).status());
+  }
+
   // Before the first thread starts, so that all threads leave the signals to the watcher.
   SignalTarget target;
   SignalWatcher signals([&target](int number) { target.OnSignal(number); }, nullptr);
@@ -208,12 +213,13 @@ absl::Status RunScheduler(const RunFlags& flags) {
                {"leader_election", options.leader_election.enabled ? "on" : "off"}});
   // Ends before the application, which answers.
   std::unique_ptr<guests::Service> guests;
+  std::function<void()> serve_guests;
   Application application({&connection->transport(), &connection->transport(), &connection->clock(),
                            usage_database == nullptr ? nullptr : &usage_database->transport(),
                            [clock = &connection->clock()](const model::ExtenderConfig& extender) {
                              return extenders::NewTransport(extender, *clock);
                            },
-                           ConnectPlugins,
+                           ConnectPlugins, [&serve_guests] { serve_guests(); },
                            [&guests](const std::vector<core::GuestGrant>& grants) {
                              if (guests != nullptr) guests->Publish(grants);
                            }},
@@ -232,8 +238,17 @@ absl::Status RunScheduler(const RunFlags& flags) {
                   {.slow_paths = {"/metrics"}, .posts = GuestHandlers(application)}));
     logger.Info("serving /livez, /readyz and /metrics", {{"port", http->port()}});
   }
-  FAIRLEAD_ASSIGN_OR_RETURN(guests, ServeGuests(configuration.guests_bind_address, application));
-  if (guests != nullptr) logger.Info("serving guests", {{"port", guests->port()}});
+  // The leader alone listens: a connection that a standby refuses finds the leader in the end.
+  serve_guests = [&] {
+    absl::StatusOr<std::unique_ptr<guests::Service>> served =
+        ServeGuests(configuration.guests_bind_address, application);
+    if (!served.ok()) {
+      logger.Error("guests cannot ask over gRPC", {{"problem", served.status().message()}});
+    } else if (*served != nullptr) {
+      guests = *std::move(served);
+      logger.Info("serving guests", {{"port", guests->port()}});
+    }
+  };
   target.Set(&application, [&reloads] { reloads.Trigger(); });
   const absl::Status ran = application.Run();
   target.Set(nullptr, nullptr);

@@ -61,8 +61,9 @@ class GuestsTest : public IntegrationTest {
                                                      Plane::Get()->NewFile("kube-scheduler.log"));
   }
   // For gRPC; 0: any.
-  static Settings WithPort(int port) {
+  [[nodiscard]] Settings WithPort(int port) const {
     Settings settings;
+    settings.election = election_;
     settings.more =
         absl::StrCat("metricsBindAddress: 127.0.0.1:0\nguests:\n  schedulerNames: [", kGuest,
                      "]\n  bindTimeout: 20s\n  bindAddress: 127.0.0.1:", port, "\n");
@@ -108,6 +109,7 @@ class GuestsTest : public IntegrationTest {
     });
   }
   By by_ = By::kNames;
+  std::vector<int> election_;
   ChildProcess* fairlead_ = nullptr;
   std::unique_ptr<ChildProcess> kube_scheduler_;
 };
@@ -230,6 +232,26 @@ TEST_F(GuestsTest, ThePluginWaitsForFairlead) {
   MakeGuest("second", 1);
   fairlead_ = &Start(WithPort(port));
   EXPECT_TRUE(Bound({"second"})) << kube_scheduler_->Log();
+}
+
+// A standby does not listen: what the plugin asks is not lost there.
+TEST_F(GuestsTest, ThePluginFindsTheNextLeader) {
+  if (!Plane::Get()->KubeSchedulerHasPlugin()) GTEST_SKIP() << "it has no plugin Fairlead";
+  MakeQueue("team", -1, -1);
+  MakeNode("a", 2);
+  election_ = {4, 3, 1};
+  StartBoth(By::kPlugin);
+  MakeGuest("first", 1);
+  EXPECT_TRUE(Bound({"first"})) << kube_scheduler_->Log();
+  Settings next = WithPort(PortOf("serving guests"));
+  next.identity = "fairlead-b";
+  ChildProcess* const leader = fairlead_;
+  fairlead_ = &Start(next);
+  EXPECT_FALSE(absl::StrContains(fairlead_->Log(), "serving guests"));
+  leader->Kill();
+  MakeGuest("second", 1);
+  EXPECT_TRUE(Bound({"second"})) << kube_scheduler_->Log();
+  EXPECT_TRUE(absl::StrContains(fairlead_->Log(), "serving guests"));
 }
 
 }  // namespace
