@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "core/decision_loop_impl.h"
 
 namespace fairlead::core {
@@ -48,7 +49,9 @@ GuestAnswer DecisionLoop::Impl::AskGuest(const model::Pod& pod, absl::Time now) 
   if (!waits || record.workload == state::kNoId) return {Kind::kUndecided, "", ""};
   const auto told = verdicts.ToldOf(state.workload(record.workload));
   if (!told.has_value()) return {Kind::kUndecided, "", ""};
-  return {Kind::kWaits, "", absl::StrCat(verdict::CodeName(told->code), ": ", told->sentence)};
+  // Schedulers put it into sentences of their own.
+  const absl::string_view reason = absl::StripSuffix(told->sentence, ".");
+  return {Kind::kWaits, "", absl::StrCat(verdict::CodeName(told->code), ": ", reason)};
 }
 
 GuestAnswer DecisionLoop::AskGuest(const model::Pod& pod, absl::Time now) {

@@ -77,7 +77,7 @@ TEST_F(GuestsTest, APodThatWaitsIsToldWhy) {
   const GuestAnswer answer = Ask(pod);
   EXPECT_EQ(answer.kind, Kind::kWaits);
   EXPECT_THAT(answer.reason, HasSubstr("QueueLimitReached: "));
-  EXPECT_THAT(answer.reason, HasSubstr("limit of 2 GPUs"));
+  EXPECT_THAT(answer.reason, ::testing::EndsWith("limit of 2 GPUs")) << "without a full stop";
   Put(MakeQueue("q", "", kUnlimited, kUnlimited));
   const StepResult result = Step(2);
   EXPECT_THAT(Nominated(result), ElementsAre("p@n"));
