@@ -26,6 +26,9 @@ void Upstream5k(Run& run);
 // remote_plugin_bench.cc
 void RemotePlugin1k(Run& run);
 
+// heaps_bench.cc
+void Heaps(Run& run);
+
 // growth_bench.cc
 void GrowthWithNodes(Run& run);
 void GrowthWithFill(Run& run);

@@ -89,6 +89,7 @@ int RunAll(const Arguments& arguments) {
       {"hopeless_gang", HopelessGang},
       {"growth_nodes", GrowthWithNodes},
       {"growth_fill", GrowthWithFill},
+      {"heaps", Heaps},
       {"memory_5k_100k", Memory5k100k},
       {"decode_pods_100k", DecodePods100k},
       {"scale_100k", Scale100k},
