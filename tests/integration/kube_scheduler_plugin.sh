@@ -7,6 +7,8 @@ if ! find_go; then
   exit 77
 fi
 export GOTOOLCHAIN=${GOTOOLCHAIN:-auto}
+# As scripts/control-plane.sh, so that what it has compiled is used again.
+export CGO_ENABLED=0 GOFLAGS=-trimpath
 temporary=$(mktemp -d "${TMPDIR:-/tmp}/fairlead-plugin.XXXXXX")
 trap 'rm -rf "$temporary"' EXIT
 cd guests/kube-scheduler
