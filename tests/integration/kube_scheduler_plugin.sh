@@ -27,5 +27,4 @@ if ! diff <(grep -v '^//.*protoc ' "$made") <(grep -v '^//.*protoc ' guestsv1/gu
   cp "$made" guestsv1/guests.pb.go
 fi
 [[ -z $(gofmt -l .) ]] || fail "gofmt -w guests/kube-scheduler would change: $(gofmt -l . | tr '\n' ' ')"
-go vet ./...
-go test ./...
+go test ./... # and vets
