@@ -117,11 +117,9 @@ const model::StringMap& DecisionLoop::Impl::StartAnnotations(const std::string& 
 }
 
 void DecisionLoop::Impl::SendBinding(state::PodId pod, model::BindPod&& bind, uint64_t& id) {
-  if (state.IsGuest(state.pod(pod))) {
-    id = next_action_id++;
-    ++stats.bindings;
-    return Grant(pod, id);
-  }
+  id = next_action_id++;
+  ++stats.bindings;
+  if (state.IsGuest(state.pod(pod))) return Grant(pod, id);
   const model::StringMap& start = StartAnnotations(state.QueueOf(state.pod(pod)));
   if (bind.annotations.empty()) {
     bind.annotations = start;
@@ -133,11 +131,9 @@ void DecisionLoop::Impl::SendBinding(state::PodId pod, model::BindPod&& bind, ui
     if (!zones.empty()) bind.annotations.Set(model::kNumaPredictedAnnotation, zones);
   }
   if (!options.extenders.empty()) bind.extender = extenders.BinderOf(state.pod(pod));
-  id = next_action_id++;
   model::Action& action = sending->actions.emplace_back();
   action.id = id;
   action.what.emplace<model::BindPod>(std::move(bind));
-  ++stats.bindings;
 }
 
 void DecisionLoop::Impl::BindingFailed(state::PodId id, const std::string& reason, bool sent) {

@@ -136,7 +136,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
 
   // ---- guests (guest_grants.h), whom the pipeline's bindings are granted
   void Grant(state::PodId pod, uint64_t id);
-  // The watch showed the pod, or it is about to be removed.
+  // The watch showed the pod.
   void GuestSeen(const state::PodRecord& pod);
   void EndGrants(absl::Time now);
   GuestAnswer AskGuest(const model::Pod& pod, absl::Time now);

@@ -29,18 +29,6 @@ bool Find(const dom::element& object, std::string_view key, dom::element& value)
   return object[key].get(value) == simdjson::SUCCESS && !value.is_null();
 }
 
-absl::StatusOr<dom::element> Parse(dom::parser& parser, absl::string_view body,
-                                   std::string& valid) {
-  valid = ToValidUtf8(body);
-  dom::element root;
-  if (const auto error = parser.parse(valid).get(root)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the question is no JSON: ", simdjson::error_message(error)));
-  }
-  if (!root.is_object()) return absl::InvalidArgumentError("the question is no JSON object");
-  return root;
-}
-
 absl::StatusOr<model::Pod> ReadPod(const dom::element& root) {
   dom::element value;
   if (!Find(root, "Pod", value) || !value.is_object()) return Bad("Pod", "is missing");
@@ -51,6 +39,23 @@ absl::StatusOr<model::Pod> ReadPod(const dom::element& root) {
   if (pod.meta.name.empty() || pod.meta.uid.empty()) return Bad("Pod", "has no name, or no uid");
   return std::move(pod);
 }
+
+// A question; it outlives what is read of its root.
+struct Parsed {
+  dom::parser parser;
+  dom::element root;
+
+  // Its pod goes into `pod`.
+  absl::Status Read(absl::string_view body, model::Pod& pod) {
+    if (const auto error = parser.parse(ToValidUtf8(body)).get(root)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the question is no JSON: ", simdjson::error_message(error)));
+    }
+    if (!root.is_object()) return absl::InvalidArgumentError("the question is no JSON object");
+    FAIRLEAD_ASSIGN_OR_RETURN(pod, ReadPod(root));
+    return absl::OkStatus();
+  }
+};
 
 // MetaVictims of Victims, or of MetaVictims, whose pods name their uid themselves.
 std::string MetaVictims(const dom::element& victims) {
@@ -74,20 +79,18 @@ std::string MetaVictims(const dom::element& victims) {
 }  // namespace
 
 absl::StatusOr<FilterQuestion> ReadFilterQuestion(absl::string_view body) {
-  dom::parser parser;
-  std::string valid;
-  FAIRLEAD_ASSIGN_OR_RETURN(const dom::element root, Parse(parser, body, valid));
+  Parsed parsed;
   FilterQuestion question;
-  FAIRLEAD_ASSIGN_OR_RETURN(question.pod, ReadPod(root));
+  FAIRLEAD_RETURN_IF_ERROR(parsed.Read(body, question.pod));
   dom::element value;
   dom::array items;
-  if (Find(root, "NodeNames", value)) {
+  if (Find(parsed.root, "NodeNames", value)) {
     if (value.get(items) != simdjson::SUCCESS) return Bad("NodeNames", "is no list");
     question.by_name = true;
     for (const dom::element name : items) question.names.push_back(Text(name));
     return question;
   }
-  if (!Find(root, "Nodes", value)) return Bad("Nodes", "and NodeNames are missing");
+  if (!Find(parsed.root, "Nodes", value)) return Bad("Nodes", "and NodeNames are missing");
   if (!Find(value, "items", value)) return question;
   if (value.get(items) != simdjson::SUCCESS) return Bad("Nodes.items", "is no list");
   for (const dom::element node : items) {
@@ -133,15 +136,13 @@ std::string FilterFailure(absl::string_view reason) {
 }
 
 absl::StatusOr<PreemptionQuestion> ReadPreemptionQuestion(absl::string_view body) {
-  dom::parser parser;
-  std::string valid;
-  FAIRLEAD_ASSIGN_OR_RETURN(const dom::element root, Parse(parser, body, valid));
+  Parsed parsed;
   PreemptionQuestion question;
-  FAIRLEAD_ASSIGN_OR_RETURN(question.pod, ReadPod(root));
+  FAIRLEAD_RETURN_IF_ERROR(parsed.Read(body, question.pod));
   for (const char* key : {"NodeNameToMetaVictims", "NodeNameToVictims"}) {
     dom::element value;
     dom::object nodes;
-    if (!Find(root, key, value)) continue;
+    if (!Find(parsed.root, key, value)) continue;
     if (value.get(nodes) != simdjson::SUCCESS) return Bad(key, "is no object");
     for (const auto& [node, victims] : nodes) {
       question.victims.emplace_back(std::string(node), MetaVictims(victims));

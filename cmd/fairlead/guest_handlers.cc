@@ -19,6 +19,10 @@ server::Response JsonResponse(int status, std::string body) {
   return response;
 }
 
+server::Response BadQuestion(const absl::Status& why) {
+  return JsonResponse(400, extenders::FilterFailure(why.message()));
+}
+
 // Another replica may lead: the scheduler's next question shall go through another connection.
 server::Response Unavailable(int status, const absl::Status& why) {
   server::Response response = JsonResponse(status, extenders::FilterFailure(why.message()));
@@ -44,9 +48,7 @@ extenders::Admission AdmissionOf(const GuestAnswer& answer) {
 
 server::Response Filter(Application& application, absl::string_view body) {
   const auto question = extenders::ReadFilterQuestion(body);
-  if (!question.ok()) {
-    return JsonResponse(400, extenders::FilterFailure(question.status().message()));
-  }
+  if (!question.ok()) return BadQuestion(question.status());
   const auto answer = application.AskGuest(question->pod, kDecisionWait);
   if (!answer.ok()) return Unavailable(200, answer.status());
   return JsonResponse(200, extenders::FilterAnswer(*question, AdmissionOf(*answer)));
@@ -54,9 +56,7 @@ server::Response Filter(Application& application, absl::string_view body) {
 
 server::Response Preempt(Application& application, absl::string_view body) {
   const auto question = extenders::ReadPreemptionQuestion(body);
-  if (!question.ok()) {
-    return JsonResponse(400, extenders::FilterFailure(question.status().message()));
-  }
+  if (!question.ok()) return BadQuestion(question.status());
   const auto answer = application.AskGuest(question->pod, absl::ZeroDuration());
   // A status other than 200 is an error to the scheduler, which evicts nothing then.
   if (!answer.ok()) return Unavailable(503, answer.status());

@@ -45,11 +45,15 @@ bool TakesWhole(const GpuGroup& group, GpuCapacity room) {
   return Ends(group) && !(room == GpuCapacity::kNow && group.Kept());
 }
 
+// Whether a pod may join it at all.
+bool IsOpen(const GpuGroup& group, GpuCapacity room) {
+  if (group.closed || group.Blocked()) return false;
+  return room != GpuCapacity::kNow || group.active > 0 || group.Kept();
+}
+
 // Has room for one device.
 bool Joinable(const GpuGroup& group, int64_t memory_mib, int64_t need_mib, GpuCapacity room) {
-  if (group.closed || group.Blocked()) return false;
-  if (room == GpuCapacity::kNow && group.active == 0 && !group.Kept()) return false;
-  return need_mib <= FreeMib(group, memory_mib, room);
+  return IsOpen(group, room) && need_mib <= FreeMib(group, memory_mib, room);
 }
 
 // How many kept groups can be given out now: for whole GPUs they are being released, and what is
@@ -192,8 +196,7 @@ int64_t SharePlaces(const NodeInfo& node, const PodClass& pod_class, GpuCapacity
   int64_t places = model::SaturatingMultiply(FreeGpus(node, room), on_each);
   if (room != GpuCapacity::kEmpty) {
     for (const GpuGroup& group : node.gpu_groups) {
-      if (group.closed || group.Blocked() || TakesWhole(group, room)) continue;
-      if (room == GpuCapacity::kNow && group.active == 0 && !group.Kept()) continue;
+      if (!IsOpen(group, room) || TakesWhole(group, room)) continue;
       places = model::SaturatingAdd(
           places, std::max<int64_t>(0, FreeMib(group, memory_mib, room)) / need_mib);
     }
