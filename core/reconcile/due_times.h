@@ -1,12 +1,14 @@
 // Keys by the times at which something is due for them. A key may be added several times.
 //
-// Thread-safety: none. Complexity: O(log times) per key; TakeFirst O(keys of that time).
-// Determinism: in the order of the times, then of Add.
+// A d-ary heap: docs/performance.md has its figures beside those of a tree (heaps/timers).
+// Thread-safety: none. Complexity: O(log keys) per key. Determinism: in the order of the times,
+// then of Add.
 #pragma once
 
+#include <boost/heap/d_ary_heap.hpp>
 #include <cstddef>
-#include <iterator>
-#include <map>
+#include <cstdint>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -17,39 +19,38 @@ namespace fairlead::core {
 template <typename Key>
 class DueTimes {
  public:
-  void Add(absl::Time at, Key key) {
-    times_[at].push_back(std::move(key));
-    ++size_;
-  }
+  void Add(absl::Time at, Key key) { heap_.push(Entry{at, ++added_, std::move(key)}); }
   std::vector<Key> TakeDue(absl::Time now) {
     std::vector<Key> due;
-    while (!times_.empty() && times_.begin()->first <= now) {
-      std::vector<Key>& first = times_.begin()->second;
-      due.insert(due.end(), std::make_move_iterator(first.begin()),
-                 std::make_move_iterator(first.end()));
-      times_.erase(times_.begin());
-    }
-    size_ -= due.size();
+    while (next() <= now && !heap_.empty()) due.push_back(TakeFirst());
     return due;
   }
   // The key that is due first. There must be one.
   Key TakeFirst() {
-    const auto first = times_.begin();
-    Key key = std::move(first->second.front());
-    first->second.erase(first->second.begin());
-    if (first->second.empty()) times_.erase(first);
-    --size_;
+    Key key = std::move(heap_.top().key);
+    heap_.pop();
     return key;
   }
   // Infinite future if there is none.
   [[nodiscard]] absl::Time next() const {
-    return times_.empty() ? absl::InfiniteFuture() : times_.begin()->first;
+    return heap_.empty() ? absl::InfiniteFuture() : heap_.top().at;
   }
-  [[nodiscard]] size_t size() const { return size_; }
+  [[nodiscard]] size_t size() const { return heap_.size(); }
 
  private:
-  std::map<absl::Time, std::vector<Key>> times_;
-  size_t size_ = 0;
+  struct Entry {
+    absl::Time at;
+    uint64_t turn;    // of Add
+    mutable Key key;  // no part of the order: it is moved out of the top
+  };
+  struct Later {
+    bool operator()(const Entry& a, const Entry& b) const {
+      return std::tie(b.at, b.turn) < std::tie(a.at, a.turn);
+    }
+  };
+
+  boost::heap::d_ary_heap<Entry, boost::heap::arity<4>, boost::heap::compare<Later>> heap_;
+  uint64_t added_ = 0;
 };
 
 }  // namespace fairlead::core

@@ -5,6 +5,7 @@
 #include <boost/heap/fibonacci_heap.hpp>
 #include <boost/heap/pairing_heap.hpp>
 #include <functional>
+#include <map>
 #include <memory>
 #include <random>
 #include <set>
@@ -151,21 +152,20 @@ void Timers(Run& run, const std::string& name, const char* note,
 void CompareTimers(Run& run) {
   using Adding = std::function<void(absl::Time, size_t)>;
   using Taking = std::function<std::vector<size_t>(absl::Time)>;
-  Timers<Adding, Taking>(run, "heaps/timers/ours", "core::DueTimes, a std::map", [] {
+  Timers<Adding, Taking>(run, "heaps/timers/ours", "core::DueTimes, a d_ary_heap", [] {
     auto due = std::make_shared<core::DueTimes<size_t>>();
     return std::pair<Adding, Taking>([due](absl::Time at, size_t id) { due->Add(at, id); },
                                      [due](absl::Time now) { return due->TakeDue(now); });
   });
-  Timers<Adding, Taking>(run, "heaps/timers/d_ary_4", "Boost.Heap", [] {
-    using Key = std::pair<absl::Time, size_t>;
-    auto due =
-        std::make_shared<heap::d_ary_heap<Key, heap::arity<4>, heap::compare<std::greater<Key>>>>();
-    return std::pair<Adding, Taking>([due](absl::Time at, size_t id) { due->push({at, id}); },
+  Timers<Adding, Taking>(run, "heaps/timers/tree", "std::map of lists", [] {
+    auto due = std::make_shared<std::map<absl::Time, std::vector<size_t>>>();
+    return std::pair<Adding, Taking>([due](absl::Time at, size_t id) { (*due)[at].push_back(id); },
                                      [due](absl::Time now) {
                                        std::vector<size_t> taken;
-                                       while (!due->empty() && due->top().first <= now) {
-                                         taken.push_back(due->top().second);
-                                         due->pop();
+                                       while (!due->empty() && due->begin()->first <= now) {
+                                         const std::vector<size_t>& first = due->begin()->second;
+                                         taken.insert(taken.end(), first.begin(), first.end());
+                                         due->erase(due->begin());
                                        }
                                        return taken;
                                      });
