@@ -508,7 +508,12 @@ bool Truth::CouldPreempt(const Workload& workload) const {
 
 std::string Truth::PolicyCode(const Workload& workload) const {
   if (workload.queue.empty()) return "";
-  if (!queues_.contains(workload.queue)) return "QueueNotFound";
+  if (!queues_.contains(workload.queue)) {
+    // What the pods themselves ask for wrongly is told first.
+    const bool odd = std::any_of(workload.waiting.begin(), workload.waiting.end(),
+                                 [](const PodRow* row) { return !row->facts.ordinary; });
+    return odd ? "" : "QueueNotFound";
+  }
   if (Chain(workload.queue).empty()) return "";
   for (const std::string& name : Chain(workload.queue)) {
     if (queues_.at(name).facts.odd) return "";
