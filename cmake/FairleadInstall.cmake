@@ -12,6 +12,7 @@ set(FAIRLEAD_PUBLIC_HEADERS
   scheduler/framework/binding_points.h
   scheduler/framework/enqueue_points.h
   scheduler/framework/framework.h
+  scheduler/framework/scheduling_points.h
   scheduler/model/testing/builders.h
   scheduler/plugins/args.h
   scheduler/plugins/common.h

@@ -32,7 +32,11 @@ void DecisionLoop::Impl::TakeAnswer(const model::ActionResult& result, absl::Tim
   } else if (const auto* volume = std::get_if<InFlightVolume>(&*found)) {
     volumes.Answered(volume->claim, status, now);
   } else if (const auto* ask = std::get_if<InFlightAsk>(&*found)) {
-    extenders.Answered(ask->number, result, now);
+    if (ask->preempts) {
+      preemption_asks.Answered(ask->number, result, now);
+    } else {
+      extenders.Answered(ask->number, result, now);
+    }
   } else if (const auto* provider = std::get_if<InFlightProvider>(&*found)) {
     ProviderAnswered(result.action_id, *provider, result, now);
   } else if (const auto* update = std::get_if<InFlightStatus>(&*found)) {

@@ -120,6 +120,8 @@ void DecisionLoop::Impl::SendBinding(state::PodId pod, model::BindPod&& bind, ui
   id = next_action_id++;
   ++stats.bindings;
   if (state.IsGuest(state.pod(pod))) return Grant(pod, id);
+  const int32_t extender = options.extenders.empty() ? -1 : extenders.BinderOf(state.pod(pod));
+  if (extender < 0 && BindByPlugin(pod, id)) return;
   const model::StringMap& start = StartAnnotations(state.QueueOf(state.pod(pod)));
   if (bind.annotations.empty()) {
     bind.annotations = start;
@@ -130,10 +132,56 @@ void DecisionLoop::Impl::SendBinding(state::PodId pod, model::BindPod&& bind, ui
     const std::string zones = model::FormatNumaZones(state.ZonesOf(pod));
     if (!zones.empty()) bind.annotations.Set(model::kNumaPredictedAnnotation, zones);
   }
-  if (!options.extenders.empty()) bind.extender = extenders.BinderOf(state.pod(pod));
+  bind.extender = extender;
   model::Action& action = sending->actions.emplace_back();
   action.id = id;
   action.what.emplace<model::BindPod>(std::move(bind));
+}
+
+bool DecisionLoop::Impl::BindByPlugin(state::PodId id, uint64_t action) {
+  const state::PodRecord& pod = state.pod(id);
+  const state::PodClass& pod_class = state.pod_class(pod.pod_class);
+  const framework::BindingPoints& points = engine->framework().PointsOf(pod_class);
+  if (points.bind.empty()) return false;
+  PluginBinding binding{nullptr, id, pod.uid, sending_at, {}};
+  for (framework::BindPlugin* plugin : points.bind) {
+    if (!plugin->BindingApplies(pod_class)) continue;
+    std::optional<framework::Progress> answer =
+        plugin->Bind({state, pod, state.node(pod.node), sending_at, sending_at});
+    if (!answer.has_value()) continue;
+    binding.plugin = plugin;
+    binding.answer = *std::move(answer);
+    plugin_bindings.emplace(action, std::move(binding));
+    return true;
+  }
+  if (points.default_binder) return false;
+  binding.answer = framework::Progress::Failed("no plugin of the profile binds it");
+  plugin_bindings.emplace(action, std::move(binding));
+  return true;
+}
+
+void DecisionLoop::Impl::AskBinders(absl::Time now) {
+  // By the order of sending. Answers change what is bound, and so this map.
+  std::vector<uint64_t> open;
+  for (const auto& [action, binding] : plugin_bindings) open.push_back(action);
+  for (const uint64_t action : open) {
+    PluginBinding& binding = plugin_bindings.at(action);
+    const state::PodRecord& pod = state.pod(binding.pod);
+    const bool there = pod.id == binding.pod && pod.uid == binding.uid && pod.node != state::kNoId;
+    if (there && binding.answer.is == framework::Progress::Is::kWaits) {
+      binding.answer = binding.plugin->Bind({state, pod, state.node(pod.node), now, binding.since})
+                           .value_or(framework::Progress::Failed("it gave the binding up"));
+    }
+    if (there && binding.answer.is == framework::Progress::Is::kWaits) continue;
+    absl::Status status;
+    if (binding.answer.is == framework::Progress::Is::kFailed) {
+      status = absl::InvalidArgumentError(
+          absl::StrCat(binding.plugin == nullptr ? "bind" : binding.plugin->Name(), ": ",
+                       binding.answer.reason));
+    }
+    plugin_bindings.erase(action);
+    bindings.Answered(action, status, now);
+  }
 }
 
 void DecisionLoop::Impl::BindingFailed(state::PodId id, const std::string& reason, bool sent) {
@@ -188,6 +236,7 @@ model::EmitEvent DecisionLoop::Impl::EventAbout(const state::PodRecord& pod, boo
 
 void DecisionLoop::Impl::ServeBindings(absl::Time now, StepResult& result) {
   bindings.Step(now);
+  if (!plugin_bindings.empty()) AskBinders(now);
   nominations.Step(now);
   CallPlugins(now);
   SetNodeAnswers();
@@ -212,6 +261,7 @@ absl::Time DecisionLoop::Impl::CallsWakeAt() const {
   for (const framework::CallingPlugin* plugin : engine->framework().calling()) {
     at = std::min(at, plugin->wake_at());
   }
+  for (const auto& [action, binding] : plugin_bindings) at = std::min(at, binding.answer.again);
   return at;
 }
 

@@ -14,6 +14,7 @@
 #include "core/view_maker.h"
 #include "queues/default_queue.h"
 #include "queues/usage_window.h"
+#include "scheduler/framework/scheduling_points.h"
 #include "scheduler/model/api_names.h"
 #include "scheduler/plugins/extender.h"
 #include "scheduler/plugins/volume_binding.h"
@@ -79,6 +80,11 @@ absl::StatusOr<std::unique_ptr<DecisionLoop>> DecisionLoop::Make(const Options& 
   impl.engine = std::make_unique<engine::Engine>(engine_options, &impl.state, &impl.tree,
                                                  std::move(framework));
   impl.held_back.Use(impl.engine->framework());
+  if (const framework::QueueSortPlugin* sort = impl.engine->framework().queue_sort()) {
+    impl.state.SetQueueSort([&impl, sort](const state::Workload& workload) {
+      return sort->SortKey(impl.state, workload);
+    });
+  }
   impl.permits.Use(impl.engine->framework());
   impl.pre_binds.Use(impl.engine->framework());
   impl.engine->SetUnservable(&impl.unservable.kinds());
@@ -462,6 +468,7 @@ StepResult DecisionLoop::Impl::Step(absl::Time now) {
   for (const model::ActionResult& answer : std::exchange(answers, {})) TakeAnswer(answer, now);
   TakeNodeLists(now);
   EndGrants(now);
+  AskAboutEvictions(now, result);
   TellContradictions(result);
   for (model::EmitEvent& event : std::exchange(events, {})) Emit({0, std::move(event)}, result);
   RepeatEvictions(now, result);

@@ -21,6 +21,7 @@
 #include "core/managed_nodes.h"
 #include "core/native_groups.h"
 #include "core/pod_waits.h"
+#include "core/preemption_asks.h"
 #include "core/reconcile/bindings.h"
 #include "core/reconcile/evictions.h"
 #include "core/reconcile/group_annotations.h"
@@ -61,6 +62,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
         evictions(loop_options.evictions),
         annotations(state, BackoffOf(loop_options)),
         native_groups(state, verdicts, BackoffOf(loop_options)),
+        preemption_asks(state, loop_options.extenders),
         extenders(state, loop_options.extenders,
                   [this](state::PodId pod) { return engine->NodesThatFit(pod); }),
         shares(state, SharingOf(loop_options), BackoffOf(loop_options), loop_options.emit_events),
@@ -127,6 +129,9 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   // ---- bindings (BindingPipeline::Host)
   uint64_t Send(model::Action action) override;
   void SendBinding(state::PodId pod, model::BindPod&& bind, uint64_t& id) override;
+  // Begins it if a plugin at Bind takes it, or nothing else would.
+  bool BindByPlugin(state::PodId pod, uint64_t action);
+  void AskBinders(absl::Time now);
   // What every binding of this step under this queue writes onto its pod.
   const model::StringMap& StartAnnotations(const std::string& queue);
   void BindingFailed(state::PodId pod, const std::string& reason, bool sent) override;
@@ -180,6 +185,11 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
 
   // ---- evictions
   void AddEvictions(const engine::CycleResult& cycle);
+  // What extenders are to be asked about evictions `from` to before `to` of the cycle, one set.
+  [[nodiscard]] std::vector<PreemptionAsks::Question> QuestionsAbout(
+      const engine::CycleResult& cycle, size_t from, size_t to) const;
+  // Sends what is to be asked, and takes back what was refused.
+  void AskAboutEvictions(absl::Time now, StepResult& result);
   // What is told of the pod once it has been evicted; nothing if events are off. The second names
   // the workload that the pod makes way for.
   [[nodiscard]] model::EmitEvent EvictionEvent(const state::PodRecord& pod,
@@ -320,6 +330,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   Evictions evictions;
   GroupAnnotations annotations;
   NativeGroups native_groups;
+  PreemptionAsks preemption_asks;
   ExtenderPlugin extenders;
   SharePlugin shares;
   ClaimPlugin claims;
@@ -342,6 +353,15 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
     uint64_t number;
   };
   absl::flat_hash_map<uint64_t, PluginCall> plugin_calls;  // unanswered, by action id
+  // A pod that a Bind plugin binds.
+  struct PluginBinding {
+    framework::BindPlugin* plugin = nullptr;  // null: none took it
+    state::PodId pod = state::kNoId;
+    std::string uid;
+    absl::Time since;
+    framework::Progress answer;
+  };
+  std::map<uint64_t, PluginBinding> plugin_bindings;  // by action id
   PodWaits waits;
   std::set<model::Kind> missing_device_kinds, missing_volume_kinds;
   // Launches that a provider has accepted, by action: it may still report a failure.

@@ -32,7 +32,10 @@ void DecisionLoop::Impl::AddEvictions(const engine::CycleResult& cycle) {
                                       : EvictionEvent(pod, eviction.message)});
     if (i + 1 == cycle.evictions.size() || cycle.evictions[i + 1].set != eviction.set) {
       if (preempted) stats.preemption_victims.Add(static_cast<int64_t>(set.size()));
-      evictions.Add(std::exchange(set, {}));
+      const size_t from = i + 1 - set.size();
+      std::vector<PreemptionAsks::Question> questions = QuestionsAbout(cycle, from, i + 1);
+      const uint64_t added = evictions.Add(std::exchange(set, {}), /*held=*/!questions.empty());
+      if (!questions.empty()) preemption_asks.Add(added, std::move(questions));
     }
   }
   // The group's annotation keeps the start of the grace period across a restart.
@@ -40,6 +43,63 @@ void DecisionLoop::Impl::AddEvictions(const engine::CycleResult& cycle) {
     const state::Workload& workload = state.workload(change.workload);
     if (workload.group == nullptr) continue;
     annotations.Write(change.workload, GroupAnnotation::kStaleSince);
+  }
+}
+
+std::vector<PreemptionAsks::Question> DecisionLoop::Impl::QuestionsAbout(
+    const engine::CycleResult& cycle, size_t from, size_t to) const {
+  std::vector<PreemptionAsks::Question> questions;
+  if (options.extenders.empty()) return questions;
+  std::map<state::NodeId, model::AskExtenders::NodeVictims> victims;
+  for (size_t i = from; i < to; ++i) {
+    const engine::Eviction& eviction = cycle.evictions[i];
+    const state::PodRecord& pod = state.pod(eviction.pod);
+    victims[pod.node].pods.push_back({pod.ns, pod.name, pod.uid});
+    if (eviction.against_budget) ++victims[pod.node].budget_violations;
+  }
+  const state::WorkloadId heir =
+      FindHeir({cycle.evictions[from].for_workload, Evictions::Cause::kWaiting});
+  std::map<state::PodClassId, std::map<std::string, state::NodeId>> nodes;
+  for (const engine::Waiting& entry : cycle.waiting) {
+    if (entry.workload != heir) continue;
+    for (const engine::Waiting::PodPromise& promise : entry.pods) {
+      const state::PodRecord& pod = state.pod(promise.pod);
+      if (!victims.contains(promise.node) || !preemption_asks.Concerns(pod.pod_class)) continue;
+      if (nodes[pod.pod_class].empty()) {
+        PreemptionAsks::Question& question = questions.emplace_back();
+        question.preemptor = pod.pod_class;
+        question.ns = pod.ns;
+        question.name = pod.name;
+        question.uid = pod.uid;
+      }
+      nodes[pod.pod_class].emplace(state.node(promise.node).name(), promise.node);
+    }
+  }
+  for (PreemptionAsks::Question& question : questions) {
+    for (const auto& [name, node] : nodes[question.preemptor]) {
+      question.nodes.push_back(name);
+      question.victims.push_back(victims[node]);
+    }
+  }
+  return questions;
+}
+
+void DecisionLoop::Impl::AskAboutEvictions(absl::Time now, StepResult& result) {
+  PreemptionAsks::Progress progress = preemption_asks.Advance(now);
+  for (model::Action& action : progress.actions) Emit(std::move(action), result);
+  for (const PreemptionAsks::Refusal& refusal : progress.refusals) {
+    for (const model::AskExtenders::Victim& victim : refusal.victims) {
+      const state::PodId pod = state.FindPod(victim.ns, victim.name);
+      if (pod == state::kNoId || state.pod(pod).uid != victim.uid) continue;
+      engine->OnEvictionRefusedFor(refusal.preemptor, pod, now + PreemptionAsks::kRefusalLasts);
+    }
+  }
+  for (const PreemptionAsks::Done& done : progress.done) {
+    if (!done.refused) {
+      evictions.Release(done.set);
+      continue;
+    }
+    for (const model::EvictPod& spared : evictions.Drop(done.set)) TakeBack(spared);
   }
 }
 
@@ -256,6 +316,7 @@ void DecisionLoop::Impl::EvictForLimit(const std::vector<model::EvictPod>& victi
 
 void DecisionLoop::Impl::SendEvictions(absl::Time now, StepResult& result) {
   if (evictions.queued() == 0 || stale()) return;
+  AskAboutEvictions(now, result);
   PruneEvictions();
   const auto wanted = [this](const Evictions::Victim& victim) {
     return FindLeaving(victim.evict) != state::kNoId;

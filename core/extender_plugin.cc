@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/extender_interest.h"
 
 namespace fairlead::core {
 namespace {
@@ -30,12 +31,12 @@ ExtenderPlugin::ExtenderPlugin(const state::ClusterState& state,
       nodes_that_fit_(std::move(nodes_that_fit)),
       health_(extenders_.size()) {}
 
-bool ExtenderPlugin::IsInterested(const model::ExtenderConfig& extender,
-                                  const state::PodClass& pod_class) const {
+bool IsInterested(const state::ClusterState& state, const model::ExtenderConfig& extender,
+                  const state::PodClass& pod_class) {
   if (extender.managed_resources.empty()) return true;
   return std::any_of(extender.managed_resources.begin(), extender.managed_resources.end(),
                      [&](const model::ExtenderConfig::ManagedResource& managed) {
-                       const auto resource = state_.resource_names().Find(managed.name);
+                       const auto resource = state.resource_names().Find(managed.name);
                        return resource.has_value() && pod_class.requests[*resource] > 0;
                      });
 }
@@ -43,7 +44,7 @@ bool ExtenderPlugin::IsInterested(const model::ExtenderConfig& extender,
 bool ExtenderPlugin::IsAskedAbout(const model::ExtenderConfig& extender,
                                   const state::PodClass& pod_class) const {
   const bool asks = !extender.filter_verb.empty() || !extender.prioritize_verb.empty();
-  return asks && IsInterested(extender, pod_class);
+  return asks && IsInterested(state_, extender, pod_class);
 }
 
 std::vector<int32_t> ExtenderPlugin::AskedAbout(const state::PodClass& pod_class) const {
@@ -57,7 +58,7 @@ std::vector<int32_t> ExtenderPlugin::AskedAbout(const state::PodClass& pod_class
 int32_t ExtenderPlugin::BinderOf(const state::PodRecord& pod) const {
   for (size_t i = 0; i < extenders_.size(); ++i) {
     if (extenders_[i].bind_verb.empty()) continue;
-    if (IsInterested(extenders_[i], state_.pod_class(pod.pod_class))) {
+    if (IsInterested(state_, extenders_[i], state_.pod_class(pod.pod_class))) {
       return static_cast<int32_t>(i);
     }
   }

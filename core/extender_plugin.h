@@ -82,8 +82,6 @@ class ExtenderPlugin final : public BindingPlugin {
     absl::Time due = absl::InfiniteFuture();  // kAnswered: dropped then; kIdle: forgotten then
   };
 
-  [[nodiscard]] bool IsInterested(const model::ExtenderConfig& extender,
-                                  const state::PodClass& pod_class) const;
   // It filters or scores, and has an interest in the pod.
   [[nodiscard]] bool IsAskedAbout(const model::ExtenderConfig& extender,
                                   const state::PodClass& pod_class) const;

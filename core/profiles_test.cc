@@ -134,7 +134,7 @@ TEST_F(ProfilesTest, ServicesAreReadForProfilesWithDefaultConstraintsAlone) {
 
 TEST_F(ProfilesTest, PodsOfAProfileWithoutPreemptionEvictNobody) {
   for (const bool evicts : {true, false}) {
-    options_.profiles[1].evicts = evicts;
+    options_.profiles[1].default_preemption = evicts;
     Begin();
     Put(MakeNode("n", 0, 1, 64));
     Put(PodBuilder("ns", "low").Queue("q").Cpu(1000).Priority("p1", 1).On("n"));

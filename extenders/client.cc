@@ -9,6 +9,7 @@
 #include "extenders/api_reader.h"
 #include "extenders/ask.h"
 #include "extenders/endpoint.h"
+#include "extenders/preemption_ask.h"
 #include "extenders/wire.h"
 
 namespace fairlead::extenders {
@@ -70,7 +71,11 @@ class Client::State : public std::enable_shared_from_this<State> {
       self->RunNext();
       done(std::move(answer));
     };
-    std::make_shared<OneAsk>(endpoints_, reader_, std::move(ask.action), done)->Start();
+    if (ask.action.victims.empty()) {
+      std::make_shared<OneAsk>(endpoints_, reader_, std::move(ask.action), done)->Start();
+    } else {
+      std::make_shared<PreemptionAsk>(endpoints_, reader_, std::move(ask.action), done)->Start();
+    }
   }
 
   // After the end of an ask. An ask ends within Run only if the client is closed; then no other

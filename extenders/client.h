@@ -71,6 +71,7 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
+  // With `victims` the question is whether pods may be evicted (preemption_ask.h).
   // Calls `done` once: on an I/O thread, or before it returns if the action is invalid.
   void Ask(model::AskExtenders action, std::function<void(Answer)> done);
 

@@ -219,6 +219,27 @@ std::string BindingArgs(absl::string_view ns, absl::string_view name, absl::stri
   return json.Field("Node", node).EndObject().Take();
 }
 
+std::string PreemptionArgs(absl::string_view pod, bool node_cache_capable, const AskedNodes& nodes,
+                           absl::Span<const VictimsOfNode> victims) {
+  JsonWriter json;
+  json.BeginObject().Key("Pod").Raw(pod);
+  json.Key(node_cache_capable ? "NodeNameToVictims" : "NodeNameToMetaVictims").Null();
+  json.Key(node_cache_capable ? "NodeNameToMetaVictims" : "NodeNameToVictims").BeginObject();
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (!nodes.IsLeft(i)) continue;
+    json.Key(nodes.name(i)).BeginObject().Key("Pods").BeginArray();
+    for (const absl::string_view victim : victims[i].pods) {
+      if (node_cache_capable) {
+        json.BeginObject().Field("UID", victim).EndObject();
+      } else {
+        json.Raw(victim);
+      }
+    }
+    json.EndArray().Key("NumPDBViolations").Int(victims[i].budget_violations).EndObject();
+  }
+  return json.EndObject().EndObject().Take();
+}
+
 absl::StatusOr<std::vector<NodeVerdict>> ReadFilterResult(absl::string_view body,
                                                           bool node_cache_capable,
                                                           const AskedNodes& nodes) {
@@ -257,6 +278,42 @@ absl::StatusOr<std::vector<int64_t>> ReadScores(absl::string_view body, int64_t 
                  [&](size_t i, JsonValue entry) { read_entry(reader, entry, path.Item(i)); });
   }));
   return points;
+}
+
+absl::StatusOr<std::vector<std::vector<std::string>>> ReadPreemptionResult(
+    absl::string_view body, const AskedNodes& nodes) {
+  std::vector<std::vector<std::string>> victims(nodes.size());
+  std::optional<std::string> stranger;
+  const auto read_pods = [&](JsonReader& reader, JsonValue v, const FieldPath& path,
+                             std::vector<std::string>& uids) {
+    Field(reader, v, path, "Pods", [&](JsonValue pods, const FieldPath& at) {
+      uids.clear();
+      reader.Items(pods, at, [&](size_t i, JsonValue pod) {
+        Field(reader, pod, at.Item(i), "UID", [&](JsonValue uid, const FieldPath& field) {
+          reader.String(uid, field, uids.emplace_back());
+        });
+      });
+    });
+  };
+  FAIRLEAD_RETURN_IF_ERROR(Read(body, JsonType::object, [&](JsonReader& reader, JsonValue root) {
+    Field(reader, root, FieldPath(), "NodeNameToMetaVictims",
+          [&](JsonValue map, const FieldPath& path) {
+            reader.Fields(map, path, [&](absl::string_view name, JsonValue v) {
+              const std::optional<size_t> node = nodes.Find(name);
+              if (node.has_value()) return read_pods(reader, v, path.Key(name), victims[*node]);
+              if (!stranger.has_value()) stranger = TruncateUtf8(name, kTextBytes);
+            });
+          });
+  }));
+  if (stranger.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("returned node ", kube::Quoted(*stranger), " was not asked about"));
+  }
+  for (std::vector<std::string>& uids : victims) {
+    std::sort(uids.begin(), uids.end());
+    uids.erase(std::unique(uids.begin(), uids.end()), uids.end());
+  }
+  return victims;
 }
 
 absl::StatusOr<std::string> ReadBindingResult(absl::string_view body) {

@@ -60,6 +60,15 @@ std::string ArgsWithNodes(absl::string_view pod, absl::Span<const absl::string_v
 std::string BindingArgs(absl::string_view ns, absl::string_view name, absl::string_view uid,
                         absl::string_view node);
 
+// ExtenderPreemptionArgs. Of each node that is left the victims: uids, or the pods' JSON texts for
+// an extender without a node cache, at most as many violations as pods.
+struct VictimsOfNode {
+  std::vector<absl::string_view> pods;
+  int64_t budget_violations = 0;
+};
+std::string PreemptionArgs(absl::string_view pod, bool node_cache_capable, const AskedNodes& nodes,
+                           absl::Span<const VictimsOfNode> victims);
+
 struct NodeVerdict {
   bool admitted = false;
   bool unresolvable = false;
@@ -79,6 +88,12 @@ absl::StatusOr<std::vector<int64_t>> ReadScores(absl::string_view body, int64_t 
                                                 const AskedNodes& nodes);
 // At most kPointsMax; neither is negative.
 int64_t AddPoints(int64_t a, int64_t b);
+
+// ExtenderPreemptionResult: of each node the uids of the pods to be evicted there, sorted; none:
+// the extender leaves the node out. As upstream, NodeNameToMetaVictims counts alone. Error: a node
+// is listed that is not left.
+absl::StatusOr<std::vector<std::vector<std::string>>> ReadPreemptionResult(absl::string_view body,
+                                                                           const AskedNodes& nodes);
 
 // ExtenderBindingResult: the text of `Error`.
 absl::StatusOr<std::string> ReadBindingResult(absl::string_view body);

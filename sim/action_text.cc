@@ -117,8 +117,14 @@ struct Writer {
     return absl::StrCat("select-volume-node ", a.ns, "/", a.name, " ", a.uid, " ", a.node);
   }
   std::string operator()(const model::AskExtenders& a) const {
-    return absl::StrCat("ask-extenders ", a.ns, "/", a.name, " ", a.uid, " ",
-                        absl::StrJoin(a.extenders, ","), " ", absl::StrJoin(a.nodes, ","));
+    std::string text =
+        absl::StrCat("ask-extenders ", a.ns, "/", a.name, " ", a.uid, " ",
+                     absl::StrJoin(a.extenders, ","), " ", absl::StrJoin(a.nodes, ","));
+    for (const model::AskExtenders::NodeVictims& victims : a.victims) {
+      absl::StrAppend(&text, " evict");
+      for (const auto& pod : victims.pods) absl::StrAppend(&text, " ", pod.ns, "/", pod.name);
+    }
+    return text;
   }
   std::string operator()(const model::EmitEvent& a) const {
     return absl::StrCat("event ", model::KindName(a.about), " ", a.ns, "/", a.name, " ", a.uid, " ",

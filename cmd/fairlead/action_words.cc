@@ -86,8 +86,8 @@ std::string Describe(const model::Action& action) {
           return absl::StrCat("select node ", what.node, " for volume claim ", what.ns, "/",
                               what.name);
         } else if constexpr (std::is_same_v<T, model::AskExtenders>) {
-          return absl::StrCat("ask extenders about ", what.nodes.size(), " nodes for ", what.ns,
-                              "/", what.name);
+          return absl::StrCat("ask extenders about ", what.victims.empty() ? "" : "evictions on ",
+                              what.nodes.size(), " nodes for ", what.ns, "/", what.name);
         } else if constexpr (std::is_same_v<T, model::StoreUsage>) {
           return absl::StrCat("store usage in config map ", what.ns, "/", what.name);
         } else {

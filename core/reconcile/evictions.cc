@@ -4,16 +4,33 @@
 #include <utility>
 
 namespace fairlead::core {
-void Evictions::Add(std::vector<Victim> set) {
-  if (set.empty()) return;
+uint64_t Evictions::Add(std::vector<Victim> set, bool held) {
+  if (set.empty()) return kNoSet;
   queued_ += set.size();
-  Set& added = sets_[next_set_++];
+  const uint64_t id = next_set_++;
+  Set& added = sets_[id];
+  added.held = held;
   added.purpose = std::make_shared<Purpose>();
   added.purpose->for_workload = set.front().for_workload;
   added.purpose->cause = set.front().cause;
   for (Victim& victim : set) {
     (victim.may_be_refused ? added.first : added.rest).push_back(std::move(victim));
   }
+  return id;
+}
+
+void Evictions::Release(uint64_t set) {
+  const auto found = sets_.find(set);
+  if (found != sets_.end()) found->second.held = false;
+}
+
+std::vector<model::EvictPod> Evictions::Drop(uint64_t set) {
+  std::vector<model::EvictPod> spared;
+  const auto found = sets_.find(set);
+  if (found == sets_.end()) return spared;
+  Spare(found->second, spared);
+  if (found->second.unanswered == 0) sets_.erase(found);
+  return spared;
 }
 
 void Evictions::Settle() {
@@ -119,6 +136,10 @@ std::vector<model::EvictPod> Evictions::TakeDue(absl::Time now,
   wake_at_ = absl::InfiniteFuture();
   for (auto it = sets_.begin(); it != sets_.end();) {
     Set& set = it->second;
+    if (set.held) {
+      ++it;
+      continue;
+    }
     while (!set.first.empty()) {
       if (!SendGang(it->first, set, set.first, now, wanted, out)) return out;
     }

@@ -87,8 +87,12 @@ class Evictions {
         rules_{.backoff = {options.backoff_initial, options.backoff_max},
                .believes_refusals = true} {}
 
-  // Adds one decision. Victims of a gang are adjacent.
-  void Add(std::vector<Victim> set);
+  // Adds one decision, and gives its number; 0 if it is empty. Victims of a gang are adjacent.
+  // `held`: none of them is sent before Release().
+  uint64_t Add(std::vector<Victim> set, bool held = false);
+  void Release(uint64_t set);
+  // Drops what was not sent of the set.
+  std::vector<model::EvictPod> Drop(uint64_t set);
   // Makes the sets that were added so far subject to Prune: another cycle runs.
   void Settle();
   struct Pruned {
@@ -137,6 +141,7 @@ class Evictions {
     std::deque<Victim> rest;
     size_t unanswered = 0;  // of `first`
     bool fresh = true;      // decided in this cycle
+    bool held = false;
     std::shared_ptr<Purpose> purpose;
   };
   static constexpr uint64_t kNoSet = 0;

@@ -43,7 +43,7 @@ std::optional<InFlight> WhatMatters(const model::Action& action) {
     return InFlightVolume{model::Key(select->ns, select->name)};
   }
   if (const auto* ask = std::get_if<model::AskExtenders>(&action.what)) {
-    return InFlightAsk{ask->number};
+    return InFlightAsk{ask->number, !ask->victims.empty()};
   }
   if (const auto* annotations = std::get_if<model::SetPodGroupAnnotations>(&action.what)) {
     return InFlightAnnotations{annotations->uid};

@@ -64,7 +64,8 @@ struct InFlightVolume {
 };
 // What scheduler extenders are asked (core/extender_plugin.h).
 struct InFlightAsk {
-  uint64_t number = 0;
+  uint64_t number = 0;    // of its kind
+  bool preempts = false;  // about evictions
 };
 using InFlight =
     std::variant<InFlightEviction, InFlightRequest, InFlightProvider, InFlightReservation,

@@ -5,6 +5,7 @@
 #include "scheduler/engine/actions/allocate.h"
 #include "scheduler/engine/actions/consolidate.h"
 #include "scheduler/engine/actions/demand.h"
+#include "scheduler/engine/actions/post_filter.h"
 #include "scheduler/engine/actions/preempt.h"
 #include "scheduler/engine/actions/reclaim.h"
 #include "scheduler/engine/actions/stale_gangs.h"
@@ -41,7 +42,7 @@ void UpdateReservations(CycleContext& c) {
 
 }  // namespace
 
-Actions MakeActions(const EngineOptions& options) {
+Actions MakeActions(const EngineOptions& options, bool post_filters) {
   Actions actions;
   if (options.allocate) {
     actions.push_back(std::make_unique<Allocate>());
@@ -54,7 +55,12 @@ Actions MakeActions(const EngineOptions& options) {
   // Where no choice of victims respects the budgets, the eviction API decides.
   for (const bool against_budgets : {false, true}) {
     if (options.reclaim) actions.push_back(std::make_unique<Reclaim>(against_budgets));
+    const auto propose = [&](PostFilter::Turn turn) {
+      if (post_filters) actions.push_back(std::make_unique<PostFilter>(turn, against_budgets));
+    };
+    propose(PostFilter::Turn::kFirst);
     if (options.preempt) actions.push_back(std::make_unique<Preempt>(against_budgets));
+    propose(PostFilter::Turn::kLast);
   }
   if (options.stale_gangs) actions.push_back(std::make_unique<StaleGangEviction>());
   actions.push_back(std::make_unique<Demand>());

@@ -15,7 +15,7 @@ namespace fairlead::engine {
 using Actions = std::vector<std::unique_ptr<const Action>>;
 
 // The actions that the options switch on, in KAI's order.
-Actions MakeActions(const EngineOptions& options);
+Actions MakeActions(const EngineOptions& options, bool post_filters = false);
 
 // Executes the actions; `may_evict` false: without those that evict. Afterwards promises and demand
 // are taken back, so that the next cycle places afresh, outcomes have their positions, and what is

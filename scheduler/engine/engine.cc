@@ -44,7 +44,7 @@ class Engine::Impl final : public state::StateSubscriber, public queues::QueueOb
         search(state, tree, tracker, *framework, placer),
         diagnoser(state, *framework, placer.node_changes()),
         history(options.usage),
-        actions(MakeActions(options)) {
+        actions(MakeActions(options, framework->HasPostFilters())) {
     framework->Attach(&counters);
     placer.SetReservations(&reservations);
     placer.SetPromises(&promises);
@@ -392,6 +392,10 @@ void Engine::HoldPod(state::PodId pod, absl::Time until) {
 
 void Engine::OnEvictionRefused(state::PodId pod, absl::Time until, bool by_budget) {
   impl_->refusals.Add(impl_->state, impl_->state.pod(pod), until, by_budget);
+}
+
+void Engine::OnEvictionRefusedFor(state::PodClassId preemptor, state::PodId pod, absl::Time until) {
+  impl_->refusals.AddFor(preemptor, impl_->state.pod(pod), until);
 }
 
 void Engine::SetOfferedLabels(std::vector<std::vector<std::string>> labels) {

@@ -262,6 +262,8 @@ class Engine {
   // An eviction was refused, and the pod taken back (ClusterState::ForgetEviction): it is no
   // victim before `until`, nor before its budgets change if one of them was the reason.
   void OnEvictionRefused(state::PodId pod, absl::Time until, bool by_budget);
+  // An extender refused it for pods of that class.
+  void OnEvictionRefusedFor(state::PodClassId preemptor, state::PodId pod, absl::Time until);
   // The labels of nodes that may be bought, a sorted list for each kind of node. Without: what is
   // bound to a topology makes no demand.
   void SetOfferedLabels(std::vector<std::vector<std::string>> labels);

@@ -33,6 +33,23 @@ bool IsLower(const state::ClusterState& state, const NodePreemptor& preemptor,
          state.QueueOf(pod) == preemptor.queue;
 }
 
+// The pods of the gang that go if that one does; none: nothing of it may go.
+std::vector<PodId> PartOfGang(const state::ClusterState& state, const state::Workload& workload,
+                              PodId pod) {
+  const std::vector<std::vector<PodId>> parts =
+      EvictionUnits(state, workload, /*core=*/true, nullptr);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (!absl::c_linear_search(parts[i], pod)) continue;
+    std::vector<PodId> pods = parts[i];
+    // What is left of the gang goes last, so its extra pods go with it.
+    for (size_t extra = 0; extra < i && i + 1 == parts.size(); ++extra) {
+      pods.insert(pods.end(), parts[extra].begin(), parts[extra].end());
+    }
+    return pods;
+  }
+  return {};
+}
+
 bool IsRunning(const PodRecord& pod) {
   return pod.status == PodStatus::kBound || pod.status == PodStatus::kRunning;
 }
@@ -102,21 +119,12 @@ class DryRun {
 
   // False: a pod of the gang that goes with it stands for it already, or nothing of it may go.
   bool AddPartOfGang(const state::Workload& workload, PodId pod, Unit& unit) const {
-    const std::vector<std::vector<PodId>> parts =
-        EvictionUnits(state_, workload, /*core=*/true, nullptr);
-    for (size_t i = 0; i < parts.size(); ++i) {
-      if (!absl::c_linear_search(parts[i], pod)) continue;
-      unit.pods.assign(parts[i].begin(), parts[i].end());
-      // What is left of the gang goes last, so its extra pods go with it.
-      for (size_t extra = 0; extra < i && i + 1 == parts.size(); ++extra) {
-        unit.pods.insert(unit.pods.end(), parts[extra].begin(), parts[extra].end());
-      }
-      return absl::c_none_of(units_, [&](const Unit& other) {
-        return absl::c_any_of(other.pods,
-                              [&](PodId each) { return absl::c_linear_search(unit.pods, each); });
-      });
-    }
-    return false;
+    const std::vector<PodId> part = PartOfGang(state_, workload, pod);
+    unit.pods.assign(part.begin(), part.end());
+    return !part.empty() && absl::c_none_of(units_, [&](const Unit& other) {
+      return absl::c_any_of(other.pods,
+                            [&](PodId each) { return absl::c_linear_search(unit.pods, each); });
+    });
   }
 
   // Of the pods of a budget, the most important ones are those that it lets go, as upstream counts.
@@ -230,6 +238,11 @@ class DryRun {
 };
 
 }  // namespace
+
+std::vector<PodId> PodsThatGoWith(const state::ClusterState& state, PodId pod) {
+  const state::Workload& workload = state.workload(state.pod(pod).workload);
+  return workload.is_group ? PartOfGang(state, workload, pod) : std::vector<PodId>{pod};
+}
 
 std::optional<NodeVictims> FindNodeVictims(const state::ClusterState& state, Hypothesis& what_if,
                                            const NodePreemptor& preemptor, state::NodeId node,

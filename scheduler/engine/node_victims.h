@@ -64,6 +64,10 @@ std::optional<NodeVictims> FindNodeVictims(const state::ClusterState& state, Hyp
                                            const NodePreemptor& preemptor, state::NodeId node,
                                            IsSpared is_spared, uint64_t& tried);
 
+// The pod, which has a workload, and those of its gang that go with it because too few would be
+// left; none: it may not go.
+std::vector<state::PodId> PodsThatGoWith(const state::ClusterState& state, state::PodId pod);
+
 // The budgets that cover pods which may be victims there.
 state::BudgetIds BudgetsAmongVictims(const state::ClusterState& state,
                                      const NodePreemptor& preemptor, state::NodeId node);

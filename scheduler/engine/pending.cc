@@ -13,6 +13,7 @@ using state::PodStatus;
 
 QueueOrderKey MakeQueueOrderKey(const state::Workload& workload) {
   QueueOrderKey key;
+  key.sort_key = workload.details->sort_key;
   key.minus_priority = -static_cast<int64_t>(workload.priority);
   key.elastic_state = ElasticStateOf(workload);
   key.turn_ns = absl::ToUnixNanos(workload.turn);

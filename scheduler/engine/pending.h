@@ -1,8 +1,8 @@
 // Workloads that wait, leaf queue by leaf queue in queue order, and one cycle's walk over
 // them.
 //
-// Order in a queue (facts 3.4): priority, then elastic state (below its minimum, at it, above it),
-// then age (Workload::turn), then uid.
+// Order in a queue (facts 3.4): what a QueueSort plugin says, if there is one; then priority, then
+// elastic state (below its minimum, at it, above it), then age (Workload::turn), then uid.
 //
 // Inside a leaf they stand in equivalence classes: lone pods of one class, or groups of one shape
 // of which nothing has started, of one priority and preemptibility, whose preemption delay is over
@@ -37,6 +37,7 @@
 namespace fairlead::engine {
 
 struct QueueOrderKey {
+  int64_t sort_key = 0;  // of a QueueSort plugin; 0 without one, and for victims
   int64_t minus_priority = 0;
   int elastic_state = 0;  // ElasticStateOf()
   int64_t turn_ns = 0;    // Workload::turn

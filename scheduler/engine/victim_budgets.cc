@@ -59,11 +59,27 @@ bool EvictionRefusals::Stands(const state::ClusterState& state, const Refusal& r
   return !lets_it_go && now < refusal.until;
 }
 
+void EvictionRefusals::AddFor(state::PodClassId preemptor, const state::PodRecord& pod,
+                              absl::Time until) {
+  by_extenders_[{pod.uid, preemptor}] = until;
+}
+
 bool EvictionRefusals::Stands(const state::ClusterState& state, const state::PodRecord& pod,
-                              absl::Time now) const {
+                              absl::Time now,
+                              absl::Span<const state::PodClassId> preemptors) const {
+  if (StandsFor(pod, now, preemptors)) return true;
   if (refusals_.empty()) return false;
   const auto found = refusals_.find(pod.uid);
   return found != refusals_.end() && Stands(state, found->second, now);
+}
+
+bool EvictionRefusals::StandsFor(const state::PodRecord& pod, absl::Time now,
+                                 absl::Span<const state::PodClassId> preemptors) const {
+  if (by_extenders_.empty()) return false;
+  return std::any_of(preemptors.begin(), preemptors.end(), [&](state::PodClassId preemptor) {
+    const auto found = by_extenders_.find({pod.uid, preemptor});
+    return found != by_extenders_.end() && now < found->second;
+  });
 }
 
 std::string EvictionRefusals::BudgetsThatRefused(absl::string_view uid) const {
@@ -81,6 +97,9 @@ absl::Time EvictionRefusals::NextEnd(const state::ClusterState& state, absl::Tim
     }
     next = std::min(next, refusal.until);
   }
+  for (const auto& [key, until] : by_extenders_) {
+    if (until > now) next = std::min(next, until);
+  }
   return next;
 }
 
@@ -93,6 +112,7 @@ void EvictionRefusals::Trim(const state::ClusterState& state, absl::Time now) {
       ++it;
     }
   }
+  absl::erase_if(by_extenders_, [now](const auto& entry) { return entry.second <= now; });
 }
 
 // ---- budgets

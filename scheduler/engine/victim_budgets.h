@@ -15,6 +15,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "scheduler/state/cluster_state.h"
 
 namespace fairlead::engine {
@@ -27,20 +28,29 @@ struct VictimUnit;
 //     the budget then has something left for it.
 // So the eviction of a pod that an unchanged budget protects is requested once, and the verdict of
 // the waiting workload does not alternate between two codes.
+//
+// And those that extenders refused for pods of a class (preemptVerb): such a pod is no victim of
+// theirs for a while. What is found for a pod holds for its class, so that a refusal does, too.
 class EvictionRefusals {
  public:
   // `until`: end of the back-off. `by_budget`: the server named a budget as the reason.
   void Add(const state::ClusterState& state, const state::PodRecord& pod, absl::Time until,
            bool by_budget);
+  void AddFor(state::PodClassId preemptor, const state::PodRecord& pod, absl::Time until);
+  // `preemptors`: classes of the pods for which it would go.
   [[nodiscard]] bool Stands(const state::ClusterState& state, const state::PodRecord& pod,
-                            absl::Time now) const;
+                            absl::Time now,
+                            absl::Span<const state::PodClassId> preemptors = {}) const;
+  // It is one of extenders.
+  [[nodiscard]] bool StandsFor(const state::PodRecord& pod, absl::Time now,
+                               absl::Span<const state::PodClassId> preemptors) const;
   // The budgets that said no to it ("ns/a, ns/b"); empty: something else, or not known.
   [[nodiscard]] std::string BudgetsThatRefused(absl::string_view uid) const;
   // When the next one ends without any event; infinite future if none does. O(refusals)
   [[nodiscard]] absl::Time NextEnd(const state::ClusterState& state, absl::Time now) const;
   // Forgets pods that are gone and refusals that have ended. O(refusals)
   void Trim(const state::ClusterState& state, absl::Time now);
-  [[nodiscard]] bool empty() const { return refusals_.empty(); }
+  [[nodiscard]] bool empty() const { return refusals_.empty() && by_extenders_.empty(); }
 
  private:
   struct Refusal {
@@ -56,6 +66,8 @@ class EvictionRefusals {
   [[nodiscard]] static bool Stands(const state::ClusterState& state, const Refusal& refusal,
                                    absl::Time now);
   absl::flat_hash_map<std::string, Refusal> refusals_;
+  // By uid of the pod and class of the preemptor: until when.
+  absl::flat_hash_map<std::pair<std::string, state::PodClassId>, absl::Time> by_extenders_;
 };
 
 // How many pods of a budget a unit takes.

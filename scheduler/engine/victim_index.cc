@@ -52,6 +52,7 @@ void VictimIndex::CatchUp() {
 // The start stands before the uid, in 16 digits of which the order is that of the times.
 QueueOrderKey VictimIndex::KeyOf(const state::Workload& workload) const {
   QueueOrderKey key = MakeQueueOrderKey(workload);
+  key.sort_key = 0;
   if (state_.options().job_order.duration_weight > 0) key.turn_ns = 0;
   const int64_t start_ms = std::max<int64_t>(0, absl::ToUnixMillis(state_.StartOf(workload)));
   key.uid = absl::StrCat(absl::Hex(start_ms, absl::kZeroPad16), workload.uid);

@@ -66,10 +66,16 @@ void VictimSearch::ExplainSpared(const Rules& rules, const SearchBudgets& budget
   outcome.spared = budgets.any_spared();
   budgets.Explain(rules.name, outcome.details);
   int64_t refused = 0;
+  int64_t by_extenders = 0;
   std::set<std::string> by;
   for (const auto& [leaf, walk] : walks) {
-    refused += walk.refused();
+    refused += walk.refused() - walk.refused_by_extenders();
+    by_extenders += walk.refused_by_extenders();
     by.insert(walk.refusing().begin(), walk.refusing().end());
+  }
+  if (by_extenders > 0) {
+    outcome.details.push_back(absl::StrCat(rules.name, ", possible victims: ", by_extenders,
+                                           " refused by a scheduler extender"));
   }
   if (refused == 0) return;
   outcome.details.push_back(
@@ -293,6 +299,7 @@ SearchOutcome VictimSearch::Preempt(state::Transaction& txn, const SearchContext
   filter.moved = &context.moved;
   filter.fresh = &context.fresh;
   filter.refusals = &context.refusals;
+  filter.preemptors = ClassesOf(state_, step.step.pods);
   filter.protection =
       queues::PreemptMinRuntime(context.tree, step.leaf, context.options.preempt_min_runtime);
   filter.below_priority = step.workload.priority;
@@ -365,6 +372,7 @@ bool VictimSearch::ReclaimFrom(state::Transaction& txn, const SearchContext& con
     filter.moved = &context.moved;
     filter.fresh = &context.fresh;
     filter.refusals = &context.refusals;
+    filter.preemptors = ClassesOf(state_, step.step.pods);
     filter.protection =
         queues::ReclaimMinRuntime(context.tree, context.options.reclaim_resolve, step.leaf, leaf,
                                   context.options.reclaim_min_runtime);
@@ -399,6 +407,7 @@ SearchOutcome VictimSearch::Consolidate(state::Transaction& txn, const SearchCon
   filter.now = context.now;
   filter.moved = &context.moved;
   filter.refusals = &context.refusals;
+  filter.preemptors = ClassesOf(state_, step.step.pods);
   filter.moves = &context.moves;
   filter.movable_only = true;
   filter.except = step.workload.id;

@@ -150,6 +150,11 @@ class VictimSearch {
                         const SearchStep& step);
   SearchOutcome Consolidate(state::Transaction& txn, const SearchContext& context,
                             const SearchStep& step);
+  // What the plugins propose for the one pod of the step, in order. `plugin`: whose proposal it is.
+  SearchOutcome PostFilter(state::Transaction& txn, const SearchContext& context,
+                           const SearchStep& step,
+                           const std::vector<const framework::PostFilterPlugin*>& plugins,
+                           std::string& plugin);
 
  private:
   // ---- preemption as kube-scheduler's (victim_on_node.cc)
@@ -161,6 +166,16 @@ class VictimSearch {
   // False, and nothing has changed: no choice of victims on the node does.
   bool EvictFrom(state::Transaction& txn, const SearchContext& context, const SearchStep& step,
                  const NodePreemptor& preemptor, state::NodeId node, SearchOutcome& outcome);
+
+  // The victims, none of which may be there twice, make room for the step on the node, and may go.
+  // False, and nothing has changed: they do not.
+  bool EvictThere(const SearchContext& context, const SearchStep& step, Hypothesis& what_if,
+                  const std::vector<Victim>& victims, state::NodeId node);
+  // What goes if these pods do; nothing if one of them may not go. `spared`: a budget forbids it.
+  [[nodiscard]] std::optional<std::vector<Victim>> Proposed(const SearchContext& context,
+                                                            const SearchStep& step,
+                                                            const std::vector<state::PodId>& pods,
+                                                            bool& spared) const;
 
   // What one search goes by: what distinguishes the three, and what its step wants of nodes.
   struct Rules {

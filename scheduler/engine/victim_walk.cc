@@ -8,6 +8,16 @@
 
 namespace fairlead::engine {
 
+std::vector<state::PodClassId> ClassesOf(const state::ClusterState& state,
+                                         const std::vector<state::PodId>& pods) {
+  std::vector<state::PodClassId> classes;
+  for (const state::PodId pod : pods) {
+    const state::PodClassId each = state.pod(pod).pod_class;
+    if (std::find(classes.begin(), classes.end(), each) == classes.end()) classes.push_back(each);
+  }
+  return classes;
+}
+
 bool LeafVictims::IsProtected(const state::Workload& workload) const {
   return filter_.protection > absl::ZeroDuration() &&
          queues::IsProtected(filter_.now, state_.StartOf(workload), filter_.protection);
@@ -18,9 +28,10 @@ bool LeafVictims::IsRefused(const std::vector<state::PodId>& pods) {
   bool refused = false;
   for (const state::PodId id : pods) {
     const state::PodRecord& pod = state_.pod(id);
-    if (!filter_.refusals->Stands(state_, pod, filter_.now)) continue;
+    if (!filter_.refusals->Stands(state_, pod, filter_.now, filter_.preemptors)) continue;
     refused = true;
     ++refused_;
+    if (filter_.refusals->StandsFor(pod, filter_.now, filter_.preemptors)) ++refused_by_extenders_;
     const std::string budgets = filter_.refusals->BudgetsThatRefused(pod.uid);
     if (!budgets.empty()) refusing_.insert(budgets);
   }

@@ -61,11 +61,16 @@ struct VictimFilter {
   // Pods of which an eviction was refused are left alone, with the core of their workload. Null:
   // none.
   const EvictionRefusals* refusals = nullptr;
+  std::vector<state::PodClassId> preemptors = {};  // of the pods for which they would go
   // Pods that started too short a time ago to be moved are left alone, with the core of their
   // workload. Null: none.
   const MoveHistory* moves = nullptr;
   bool movable_only = false;  // only workloads that may be moved
 };
+
+// Each once.
+std::vector<state::PodClassId> ClassesOf(const state::ClusterState& state,
+                                         const std::vector<state::PodId>& pods);
 
 // The victims of one leaf queue. Workloads of which everything is being bound have nothing to give
 // yet, and there may be as many as one decision has placed: behind kMaxBeingBound of them the walk
@@ -106,6 +111,7 @@ class LeafVictims {
   [[nodiscard]] absl::Time first_movable() const { return first_movable_; }
   // How many pods of the workloads that were reached stay because an eviction was refused.
   [[nodiscard]] int64_t refused() const { return refused_; }
+  [[nodiscard]] int64_t refused_by_extenders() const { return refused_by_extenders_; }
   // And the budgets that refused it, where they are known.
   [[nodiscard]] const std::set<std::string>& refusing() const { return refusing_; }
 
@@ -140,6 +146,7 @@ class LeafVictims {
   size_t too_young_ = 0;     // workloads
   absl::Time first_movable_ = absl::InfiniteFuture();
   int64_t refused_ = 0;
+  int64_t refused_by_extenders_ = 0;  // of these
   std::set<std::string> refusing_;
 };
 

@@ -1,5 +1,5 @@
 // Upstream's extension points between the choice of a node and the binding, and after it
-// (k8s.io/kube-scheduler/framework): Reserve and Unreserve, Permit, PreBind, PostBind.
+// (k8s.io/kube-scheduler/framework): Reserve and Unreserve, Permit, PreBind, Bind, PostBind.
 //
 //   node chosen ─Reserve─▶ reserved ─Permit─▶ permitted ─claims, shares, volumes─▶ ─PreBind─▶ bound
 //        ▲                    │                  │                                    │  PostBind
@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -82,6 +83,15 @@ class PermitPlugin : public virtual BindingPointPlugin {
 class PreBindPlugin : public virtual BindingPointPlugin {
  public:
   virtual Progress PreBind(const Placement& placement) = 0;
+};
+
+class BindPlugin : public virtual BindingPointPlugin {
+ public:
+  // Binds the pod to the node, in the place of DefaultBinder. Nothing (upstream's Skip): the next
+  // plugin is asked. Once it has answered otherwise it is asked in each step, and at the time that
+  // it said, until it does not wait any more. kDone: the API server has the binding. kFailed: it
+  // has not, and the pod is tried again after a back-off.
+  virtual std::optional<Progress> Bind(const Placement& placement) = 0;
 };
 
 class PostBindPlugin : public virtual BindingPointPlugin {

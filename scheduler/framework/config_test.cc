@@ -289,7 +289,7 @@ TEST(ConfigTest, WithoutDefaultPreemptionNothingIsEvicted) {
                          true}}) {
     const auto config = ReadPlugins(c.plugins);
     ASSERT_TRUE(config.ok()) << config.status();
-    EXPECT_EQ(config->profiles[0].evicts, c.evicts) << c.plugins;
+    EXPECT_EQ(config->profiles[0].default_preemption, c.evicts) << c.plugins;
   }
 }
 

@@ -86,11 +86,6 @@ absl::Status CheckExtender(const model::ExtenderConfig& extender, const std::str
   if (extender.weight > kMaxWeight) {
     return Bad(Field(path, "weight"), absl::StrCat("must be at most ", kMaxWeight));
   }
-  if (!extender.preempt_verb.empty()) {
-    return absl::UnimplementedError(
-        absl::StrCat(Field(path, "preemptVerb"),
-                     ": Fairlead does not ask extenders about evictions; remove the field"));
-  }
   return absl::OkStatus();
 }
 

@@ -119,7 +119,6 @@ TEST(ExtendersTest, WhatIsWrongIsNamed) {
        R"(extenders[1].managedResources[0].name: "a.io/x" is managed by two extenders)"},
       {absl::StrCat("[{", url, R"(,"bindVerb":"b"},{)", url, R"(,"bindVerb":"b"}])"),
        "extenders: 2 extenders have a bindVerb: only one can bind"},
-      {absl::StrCat("[{", url, R"(,"preemptVerb":"p"}])"), "extenders[0].preemptVerb: Fairlead"},
   };
   for (const Case& each : cases) {
     const auto config = ReadExtenders(each.extenders);

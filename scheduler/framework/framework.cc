@@ -12,6 +12,7 @@
 #include "scheduler/framework/calling_plugin.h"
 #include "scheduler/framework/enqueue_points.h"
 #include "scheduler/framework/judging_plugin.h"
+#include "scheduler/framework/scheduling_points.h"
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::framework {
@@ -42,9 +43,11 @@ bool Implements(const Plugin& plugin, Point point) {
     case Point::kPreEnqueue:
       return dynamic_cast<const PreEnqueuePlugin*>(&plugin) != nullptr;
     case Point::kQueueSort:
+      return dynamic_cast<const QueueSortPlugin*>(&plugin) != nullptr;
     case Point::kPostFilter:
+      return dynamic_cast<const PostFilterPlugin*>(&plugin) != nullptr;
     case Point::kBind:
-      return false;
+      return dynamic_cast<const BindPlugin*>(&plugin) != nullptr;
   }
   return false;
 }
@@ -98,7 +101,11 @@ absl::StatusOr<std::unique_ptr<Framework>> Framework::MakeAll(const std::vector<
 absl::Status Framework::Add(const Profile& profile, const Registry& registry) {
   Run run;
   run.idle_first = profile.idle_first;
-  run.evicts = profile.evicts;
+  run.evicts = profile.default_preemption;
+  run.points.default_binder = profile.default_binder;
+  const QueueSortPlugin* sort = nullptr;
+  std::string sort_args;
+  int sorts = profile.priority_sort ? 1 : 0;
   std::set<std::string> seen;
   for (const ProfilePlugin& entry : profile.plugins) {
     const auto at = [&](absl::string_view what) {
@@ -118,8 +125,10 @@ absl::Status Framework::Add(const Profile& profile, const Registry& registry) {
     const auto* normalized = dynamic_cast<const NormalizedScorePlugin*>(plugin->get());
     const bool binds = *plugin != nullptr && AddBindingPoints(entry, **plugin, run.points);
     const auto* pre_enqueue = dynamic_cast<const PreEnqueuePlugin*>(plugin->get());
+    const auto* queue_sort = dynamic_cast<const QueueSortPlugin*>(plugin->get());
+    const auto* post_filter = dynamic_cast<const PostFilterPlugin*>(plugin->get());
     if (filter == nullptr && score == nullptr && normalized == nullptr && !binds &&
-        pre_enqueue == nullptr) {
+        pre_enqueue == nullptr && queue_sort == nullptr && post_filter == nullptr) {
       return absl::InvalidArgumentError(at("it implements no extension point"));
     }
     // Refusals name the plugin by its Name(), and users look for that in their configuration.
@@ -129,6 +138,15 @@ absl::Status Framework::Add(const Profile& profile, const Registry& registry) {
     if (pre_enqueue != nullptr && entry.pre_enqueue) {
       run.pre_enqueue.push_back(pre_enqueue);
       pre_enqueue_.push_back(pre_enqueue);
+    }
+    if (queue_sort != nullptr && entry.queue_sort) {
+      sort = queue_sort;
+      sort_args = absl::StrCat(entry.name, " ", entry.args_json);
+      ++sorts;
+    }
+    if (post_filter != nullptr && entry.post_filter) {
+      (entry.post_filter_last ? run.post_filters.last : run.post_filters.first)
+          .push_back(post_filter);
     }
     auto* const judging = dynamic_cast<JudgingPlugin*>(plugin->get());
     const bool judges = judging != nullptr && (entry.filter || entry.score);
@@ -154,8 +172,33 @@ absl::Status Framework::Add(const Profile& profile, const Registry& registry) {
     if (auto* calling = dynamic_cast<CallingPlugin*>(plugin->get())) calling_.push_back(calling);
     plugins_.push_back(*std::move(plugin));
   }
+  FAIRLEAD_RETURN_IF_ERROR(AddQueueSort(profile, sorts, sort, std::move(sort_args)));
+  if (!run.points.default_binder && run.points.bind.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("profile ", profile.scheduler_name, ": bind: at least one plugin is needed"));
+  }
   runs_.push_back(std::move(run));
   return absl::OkStatus();
+}
+
+// All profiles share the queues.
+absl::Status Framework::AddQueueSort(const Profile& profile, int count,
+                                     const QueueSortPlugin* plugin, std::string args) {
+  const auto fails = [&](absl::string_view why) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("profile ", profile.scheduler_name, ": queueSort: ", why));
+  };
+  if (count != 1) {
+    return fails(absl::StrCat("one plugin is needed, but ", count, " are enabled",
+                              count > 1 ? "; disable PrioritySort there" : ""));
+  }
+  if (runs_.empty()) {
+    queue_sort_ = plugin;
+    queue_sort_args_ = std::move(args);
+    return absl::OkStatus();
+  }
+  return args == queue_sort_args_ ? absl::OkStatus()
+                                  : fails("all profiles need the same plugin with the same args");
 }
 
 bool Framework::AddBindingPoints(const ProfilePlugin& entry, Plugin& plugin,
@@ -172,6 +215,7 @@ bool Framework::AddBindingPoints(const ProfilePlugin& entry, Plugin& plugin,
   add(points.reserve, entry.reserve || (asks && (entry.permit || entry.pre_bind)));
   add(points.permit, entry.permit);
   add(points.pre_bind, entry.pre_bind);
+  add(points.bind, entry.bind);
   add(points.post_bind, entry.post_bind);
   has_binding_points_ = has_binding_points_ || !points.empty();
   return any;

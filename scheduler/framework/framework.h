@@ -232,6 +232,12 @@ struct ProfilePlugin {
   bool permit = true;
   bool pre_bind = true;
   bool post_bind = true;
+  // Those that are listed behind what does it by default never have their turn at Bind, and at
+  // PostFilter after DefaultPreemption.
+  bool bind = true;
+  bool post_filter = true;
+  bool post_filter_last = false;
+  bool queue_sort = true;
 };
 inline constexpr int64_t kMaxWeight = 100'000;
 
@@ -246,9 +252,9 @@ struct Profile {
   bool idle_first = false;
   // What the priorities of its pods mean.
   state::PriorityRules priority_rules = state::PriorityRules::kKai;
-  // Whether pods may be evicted for pods of the profile (upstream: DefaultPreemption at
-  // postFilter).
-  bool evicts = true;
+  // What is no plugin here, at the points of upstream's. Without DefaultPreemption pods are evicted
+  // for pods of the profile where its PostFilter plugins say so alone.
+  bool priority_sort = true, default_preemption = true, default_binder = true;
 };
 
 // What Fairlead runs if the configuration says nothing (default_profiles.h). scheduler/plugins
@@ -283,6 +289,9 @@ class ReservePlugin;
 class PermitPlugin;
 class PreBindPlugin;
 class PostBindPlugin;
+class BindPlugin;
+class QueueSortPlugin;
+class PostFilterPlugin;
 class CallingPlugin;
 
 // What runs for the pods of one profile once they have a node, in order (binding_points.h). The
@@ -291,9 +300,12 @@ struct BindingPoints {
   std::vector<ReservePlugin*> reserve;
   std::vector<PermitPlugin*> permit;
   std::vector<PreBindPlugin*> pre_bind;
+  std::vector<BindPlugin*> bind;
+  bool default_binder = true;  // behind them
   std::vector<PostBindPlugin*> post_bind;
   [[nodiscard]] bool empty() const {
-    return reserve.empty() && permit.empty() && pre_bind.empty() && post_bind.empty();
+    return reserve.empty() && permit.empty() && pre_bind.empty() && bind.empty() &&
+           post_bind.empty();
   }
 };
 
@@ -347,9 +359,25 @@ class Framework {
   [[nodiscard]] bool IdleFirst(const state::PodClass& pod_class) const {
     return RunOf(pod_class).idle_first;
   }
+  // DefaultPreemption: whether pods may be evicted for pods of the class by the engine's rules.
   [[nodiscard]] bool Evicts(const state::PodClass& pod_class) const {
     return RunOf(pod_class).evicts;
   }
+  // Those that propose victims before it, and after it.
+  struct PostFilters {
+    std::vector<const PostFilterPlugin*> first, last;
+    [[nodiscard]] bool empty() const { return first.empty() && last.empty(); }
+  };
+  [[nodiscard]] const PostFilters& PostFiltersOf(const state::PodClass& pod_class) const {
+    return RunOf(pod_class).post_filters;
+  }
+  // True if some profile has any.
+  [[nodiscard]] bool HasPostFilters() const {
+    return std::any_of(runs_.begin(), runs_.end(),
+                       [](const Run& run) { return !run.post_filters.empty(); });
+  }
+  // The one of all profiles; null: PrioritySort.
+  [[nodiscard]] const QueueSortPlugin* queue_sort() const { return queue_sort_; }
 
   // True if some filter checks the amount (FilterPlugin::ChecksAmountOf). O(filters).
   [[nodiscard]] bool ChecksAmountOf(const state::ClusterState& state,
@@ -444,6 +472,7 @@ class Framework {
     bool knows_shares = false;  // plugin GpuSharing filters
     bool idle_first = false;
     bool evicts = true;
+    PostFilters post_filters;
   };
   absl::Status Add(const Profile& profile, const Registry& registry);
   // The first one for a class of a profile that there is not.
@@ -461,6 +490,9 @@ class Framework {
   // refuses such a pod, and says why.
   static bool RefusesShare(const Run& run, const Context& context, Status* why);
 
+  // Of a profile with so many of them enabled; `plugin`: the one that is not PrioritySort.
+  absl::Status AddQueueSort(const Profile& profile, int count, const QueueSortPlugin* plugin,
+                            std::string args);
   // Files the plugin at the points after Score; false if it implements none of them.
   bool AddBindingPoints(const ProfilePlugin& entry, Plugin& plugin, BindingPoints& points);
 
@@ -468,6 +500,8 @@ class Framework {
   std::vector<state::StateSubscriber*> subscribers_;
   std::vector<std::unique_ptr<Plugin>> plugins_;  // owners of what the runs point to
   std::vector<const PreEnqueuePlugin*> pre_enqueue_;
+  const QueueSortPlugin* queue_sort_ = nullptr;
+  std::string queue_sort_args_;
   std::vector<CallingPlugin*> calling_;
   std::vector<JudgingPlugin*> judging_;  // of all profiles
   std::vector<Run> runs_;                // by profile

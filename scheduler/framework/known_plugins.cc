@@ -40,8 +40,9 @@ constexpr KnownPlugin kKnown[] = {
 
 // Of plugins that kube-scheduler does not have. What upstream prepares in PreFilter and PreScore is
 // part of their Filter and Score: a list may name them there.
-constexpr PointSet kOwnPoints = {kPreEnqueue, kPreFilter, kFilter,  kPreScore, kScore,
-                                 kReserve,    kPermit,    kPreBind, kPostBind};
+constexpr PointSet kOwnPoints = {kPreEnqueue, kQueueSort, kPreFilter, kFilter,
+                                 kPostFilter, kPreScore,  kScore,     kReserve,
+                                 kPermit,     kPreBind,   kBind,      kPostBind};
 
 }  // namespace
 

@@ -64,15 +64,25 @@ const std::vector<PluginRef>& At(const ByPoint& by_point, Point point) {
   return by_point[static_cast<size_t>(point)];
 }
 
-absl::Status CheckBuiltIns(const ByPoint& by_point) {
+// Plugins of the base do not sort queues and bind nothing, whether they are listed there or not.
+bool HasAnyOther(const std::vector<PluginRef>& refs, const std::vector<ProfilePlugin>& base) {
+  return std::any_of(refs.begin(), refs.end(), [&](const PluginRef& ref) {
+    return std::none_of(base.begin(), base.end(),
+                        [&](const ProfilePlugin& plugin) { return plugin.name == ref.name; });
+  });
+}
+
+absl::Status CheckBuiltIns(const ByPoint& by_point, const std::vector<ProfilePlugin>& base) {
   const auto needs = [&](Point point, const char* plugin, absl::string_view what) -> absl::Status {
     if (HasPlugin(At(by_point, point), plugin)) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(NameOf(point), ": ", what));
   };
-  FAIRLEAD_RETURN_IF_ERROR(
-      needs(Point::kQueueSort, "PrioritySort", "one plugin is needed, and it is PrioritySort"));
-  FAIRLEAD_RETURN_IF_ERROR(
-      needs(Point::kBind, "DefaultBinder", "at least one plugin is needed: DefaultBinder"));
+  if (!HasAnyOther(At(by_point, Point::kQueueSort), base)) {
+    return absl::InvalidArgumentError("queueSort: one plugin is needed: PrioritySort");
+  }
+  if (!HasAnyOther(At(by_point, Point::kBind), base)) {
+    return absl::InvalidArgumentError("bind: at least one plugin is needed: DefaultBinder");
+  }
   return needs(Point::kPreEnqueue, "SchedulingGates",
                "SchedulingGates cannot be left out: the API server binds no pod with gates");
 }
@@ -95,7 +105,7 @@ absl::Status CheckStages(const ByPoint& by_point) {
 ProfilePlugin NowhereYet(const PluginRef& ref, const std::string& args_json) {
   ProfilePlugin entry{ref.name, ref.weight, args_json};
   entry.pre_enqueue = entry.filter = entry.score = entry.reserve = entry.permit = entry.pre_bind =
-      entry.post_bind = false;
+      entry.post_bind = entry.bind = entry.post_filter = entry.queue_sort = false;
   return entry;
 }
 
@@ -105,7 +115,8 @@ constexpr std::pair<Point, bool ProfilePlugin::*> kOtherPoints[] = {
     {Point::kReserve, &ProfilePlugin::reserve},
     {Point::kPermit, &ProfilePlugin::permit},
     {Point::kPreBind, &ProfilePlugin::pre_bind},
-    {Point::kPostBind, &ProfilePlugin::post_bind}};
+    {Point::kPostBind, &ProfilePlugin::post_bind},
+    {Point::kQueueSort, &ProfilePlugin::queue_sort}};
 
 absl::Status CheckSupport(absl::string_view path, const std::vector<PluginRef>& refs) {
   for (const PluginRef& ref : refs) {
@@ -141,9 +152,11 @@ absl::StatusOr<Profile> MergeProfile(ProfileBase base, const PluginSets& sets) {
     FAIRLEAD_ASSIGN_OR_RETURN(by_point[i], AtPoint(multi, point, sets.At(point)));
     FAIRLEAD_RETURN_IF_ERROR(CheckSupport(NameOf(point), by_point[i]));
   }
-  FAIRLEAD_RETURN_IF_ERROR(CheckBuiltIns(by_point));
+  FAIRLEAD_RETURN_IF_ERROR(CheckBuiltIns(by_point, defaults));
   FAIRLEAD_RETURN_IF_ERROR(CheckStages(by_point));
-  profile.evicts = HasPlugin(At(by_point, Point::kPostFilter), "DefaultPreemption");
+  profile.priority_sort = HasPlugin(At(by_point, Point::kQueueSort), "PrioritySort");
+  profile.default_preemption = HasPlugin(At(by_point, Point::kPostFilter), "DefaultPreemption");
+  profile.default_binder = HasPlugin(At(by_point, Point::kBind), "DefaultBinder");
 
   const auto default_of = [&](const std::string& name) {
     return std::find_if(defaults.begin(), defaults.end(),
@@ -179,6 +192,17 @@ absl::StatusOr<Profile> MergeProfile(ProfileBase base, const PluginSets& sets) {
       // The core does what kube-scheduler's own plugins do there.
       if (FindKnownPlugin(ref.name) == nullptr) (*entry_of(ref)).*runs = true;
     }
+  }
+  for (const PluginRef& ref : At(by_point, Point::kBind)) {
+    if (ref.name == "DefaultBinder") break;
+    entry_of(ref)->bind = true;
+  }
+  bool last = false;
+  for (const PluginRef& ref : At(by_point, Point::kPostFilter)) {
+    last = last || ref.name == "DefaultPreemption";
+    if (FindKnownPlugin(ref.name) != nullptr) continue;
+    entry_of(ref)->post_filter = true;
+    entry_of(ref)->post_filter_last = last;
   }
   return profile;
 }

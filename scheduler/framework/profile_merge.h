@@ -11,9 +11,10 @@
 //
 // Plugins run after Score in the order in which they filter; those that do not filter come after
 // them, in the order given. What kube-scheduler's own plugins do at these points, the core does.
-// The core does for every profile what SchedulingGates, PrioritySort and DefaultBinder do; they
-// cannot be left out. Without DefaultPreemption at postFilter, no pod is evicted for pods of the
-// profile.
+// The core does what SchedulingGates, PrioritySort and DefaultBinder do. SchedulingGates cannot be
+// left out; another plugin at queueSort, or at bind, takes the place of the other two. Without
+// DefaultPreemption at postFilter, pods are evicted for pods of the profile only where another
+// plugin there says so.
 //
 // Thread-safety: pure function.
 #pragma once

@@ -40,6 +40,17 @@ struct AskExtenders {
   std::string ns, name, uid;
   std::vector<int32_t> extenders;  // positions in the configuration, ascending
   std::vector<std::string> nodes;  // by name
+  // Not empty: whether pods may be evicted for it is asked instead, of the extenders that have a
+  // preemptVerb, one after another. Of each node the pods that would go; a node is admitted if all
+  // of its pods may.
+  struct Victim {
+    std::string ns, name, uid;
+  };
+  struct NodeVictims {
+    std::vector<Victim> pods;
+    int64_t budget_violations = 0;  // of them, how many a PodDisruptionBudget protects
+  };
+  std::vector<NodeVictims> victims = {};  // by position of the node
 };
 
 // Calls a plugin in another program.

@@ -209,6 +209,12 @@ class ClusterState {
   [[nodiscard]] absl::string_view SchedulerNameOf(const PodRecord& pod) const;
   // Whether a pod that comes as this one would be ours.
   [[nodiscard]] bool IsOurs(const model::Pod& pod) const;
+  // What WorkloadDetails::sort_key is, from now on; before the first object comes. It follows from
+  // the state and the workload alone.
+  void SetQueueSort(std::function<int64_t(const Workload&)> sort_key) {
+    queue_sort_ = std::move(sort_key);
+  }
+
   // True if another scheduler binds the pod (StateOptions::guest_schedulers).
   [[nodiscard]] bool IsGuestScheduler(absl::string_view name) const;
   [[nodiscard]] bool IsGuest(const PodRecord& pod) const;
@@ -573,6 +579,7 @@ class ClusterState {
   [[nodiscard]] WorkloadTerms TermsOf(const Workload& workload) const;
   // Re-reads what the objects say about it; true if something changed.
   bool RefreshWorkload(Workload& workload);
+  bool RefreshSortKey(Workload& workload) const;
   // The same, and tells all that depends on it; also if `changed` already.
   void RenewWorkload(WorkloadId id, bool changed = false);
   void DropWorkloadIfUnused(WorkloadId id);
@@ -583,6 +590,7 @@ class ClusterState {
   [[nodiscard]] PriorityRules RulesOf(const PodRecord& pod) const;
   void AssignNameRank(NodeId id);
 
+  std::function<int64_t(const Workload&)> queue_sort_;
   StateOptions options_;
   std::array<std::vector<StateSubscriber*>, StateChange::kKinds> subscribers_;  // by kind
   model::ResourceNames names_;

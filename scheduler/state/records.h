@@ -241,6 +241,7 @@ struct GroupNotes {
 
 // What few workloads have; most take no memory for it.
 struct WorkloadDetails {
+  int64_t sort_key = 0;  // of a QueueSort plugin: before the rest of the order in its queue
   std::string invalid;
   std::string warning;  // what is ignored in its objects, for people; it runs all the same
   // How long it waits before others are evicted for it: the PodGroup's, else the first pod's

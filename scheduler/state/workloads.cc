@@ -359,7 +359,7 @@ bool ClusterState::RefreshWorkload(Workload& workload) {
       terms.invalid != workload.details->invalid || warning != workload.details->warning ||
       terms.staleness_grace != workload.details->staleness_grace ||
       terms.preemption_delay != workload.details->preemption_delay || turn != workload.turn;
-  if (!changed) return false;
+  if (!changed) return RefreshSortKey(workload);
   // What it has is charged to the queue that it leaves; the listener sees both sides.
   auto for_each_allocated = [&](auto f) {
     if (!recharge) return;
@@ -382,6 +382,17 @@ bool ClusterState::RefreshWorkload(Workload& workload) {
   details.preemption_delay = terms.preemption_delay;
   workload.details.Set(std::move(details));
   for_each_allocated([&](const PodRecord& pod) { TellCharged(pod); });
+  RefreshSortKey(workload);
+  return true;
+}
+
+bool ClusterState::RefreshSortKey(Workload& workload) const {
+  if (queue_sort_ == nullptr || workload.pods.empty()) return false;
+  const int64_t sort_key = queue_sort_(workload);
+  if (sort_key == workload.details->sort_key) return false;
+  WorkloadDetails details = *workload.details;
+  details.sort_key = sort_key;
+  workload.details.Set(std::move(details));
   return true;
 }
 

@@ -180,6 +180,43 @@ TEST_F(ExtendersTest, OnlyPodsWithItsResourceAreItsOwnAndItBindsThem) {
   EXPECT_EQ(LastAsked("/s/bind").TextAt({"PodName"}), "special");
 }
 
+// Of the two nodes the extender lets pods be evicted on one alone.
+TEST_F(ExtendersTest, PodsAreEvictedWhereItAgrees) {
+  constexpr char kClasses[] = "/apis/scheduling.k8s.io/v1/priorityclasses";
+  for (const auto& [name, value] : {std::pair("low", 10), std::pair("high", 60)}) {
+    api().Delete(Path(kClasses, name));
+    api().Create(kClasses, absl::StrCat(R"({"apiVersion":"scheduling.k8s.io/v1","kind":)",
+                                        R"("PriorityClass","metadata":{"name":")", name,
+                                        R"("},"value":)", value, "}"));
+  }
+  for (const char* name : {"a", "b"}) MakeNode(name, 1);
+  answers_["/s/preempt"] = [](const Json& request) -> std::string {
+    const Json* const victims = request.At({"NodeNameToVictims", "a", "Pods"});
+    if (victims == nullptr || victims->items().empty()) return R"({"NodeNameToMetaVictims":{}})";
+    return absl::StrCat(R"({"NodeNameToMetaVictims":{"a":{"Pods":[{"UID":")",
+                        victims->items()[0].TextAt({"metadata", "uid"}), R"("}]}}})");
+  };
+  Start(With("  preemptVerb: preempt\n"));
+  for (const char* name : {"low-0", "low-1"}) {
+    PodSpec pod{.name = name};
+    pod.more_spec = R"("priorityClassName":"low",)";
+    MakePod(pod);
+  }
+  ASSERT_TRUE(Bound({"low-0", "low-1"}));
+  const bool zero_is_on_a = NodeOf("low-0") == "a";
+  PodSpec urgent{.name = "urgent"};
+  urgent.more_spec = R"("priorityClassName":"high",)";
+  MakePod(urgent);
+  // No kubelet ends the pod.
+  const auto terminates = [&](const char* name) {
+    return Pod(name).At({"metadata", "deletionTimestamp"}) != nullptr;
+  };
+  EXPECT_TRUE(Eventually("evicted", [&] { return terminates(zero_is_on_a ? "low-0" : "low-1"); }));
+  EXPECT_FALSE(terminates(zero_is_on_a ? "low-1" : "low-0"));
+  EXPECT_EQ(LastAsked("/s/preempt").TextAt({"Pod", "metadata", "name"}), "urgent");
+  for (const char* name : {"low", "high"}) api().Delete(Path(kClasses, name));
+}
+
 TEST_F(ExtendersTest, ADeadExtenderFailsItsPodsAndSaysSo) {
   MakeNode("a", 1);
   const std::string url = DeadUrl();
