@@ -187,7 +187,7 @@ void DecisionLoop::Impl::AskBinders(absl::Time now) {
 void DecisionLoop::Impl::BindingFailed(state::PodId id, const std::string& reason, bool sent) {
   dirty = true;
   const state::PodRecord& pod = state.pod(id);
-  if (grants.size() > 0) grants.End(pod.uid);
+  EndGrant(pod.uid);
   if (reason.empty()) return;
   refusals.Refused(pod, reason, sending_at);
   engine->OnBindFailed(id, sending_at);

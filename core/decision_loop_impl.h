@@ -143,6 +143,8 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   void Grant(state::PodId pod, uint64_t id);
   // The watch showed the pod.
   void GuestSeen(const state::PodRecord& pod);
+  // Whatever has become of the pod.
+  void EndGrant(const std::string& uid);
   void EndGrants(absl::Time now);
   GuestAnswer AskGuest(const model::Pod& pod, absl::Time now);
 
@@ -167,7 +169,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
     bindings.PodGoing(pod);
     nominations.PodGoing(pod);
     permits.PodGoing(pod);
-    if (grants.size() > 0) grants.End(state.pod(pod).uid);
+    EndGrant(state.pod(pod).uid);
   }
   void PodSucceeded(const model::Pod& pod);
   // Sends due bindings, and evicts gangs that cannot be completed.
@@ -339,6 +341,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   HeldBack held_back{state};
   BindingPipeline bindings;
   GuestGrants grants;
+  uint64_t grants_checked_at = 0;  // version of the state
   BindingRefusals refusals;
   // Of the current step: where the pipeline sends.
   StepResult* sending = nullptr;

@@ -10,13 +10,13 @@ void GuestGrants::Add(uint64_t id, GuestGrant grant, absl::Time now) {
   due_.Add(until, grant.uid);
   new_.push_back(grant);
   const std::string uid = grant.uid;
-  grants_.insert_or_assign(uid, Row{id, std::move(grant), until});
+  grants_.insert_or_assign(uid, Row{id, std::move(grant), now, until});
 }
 
 const std::string* GuestGrants::Ask(absl::string_view uid, absl::Time now) {
   const auto row = grants_.find(uid);
   if (row == grants_.end()) return nullptr;
-  row->second.until = now + bind_timeout_;
+  row->second.until = std::min(now + bind_timeout_, row->second.since + kLongest * bind_timeout_);
   return &row->second.grant.node;
 }
 
@@ -37,10 +37,19 @@ std::vector<GuestGrants::Expired> GuestGrants::TakeExpired(absl::Time now) {
       due_.Add(row->second.until, uid);
       continue;
     }
-    expired.push_back({row->second.id, std::move(row->second.grant.node)});
+    expired.push_back(
+        {row->second.id, std::move(row->second.grant.node), row->second.until - row->second.since});
     grants_.erase(row);
   }
   return expired;
+}
+
+std::vector<uint64_t> GuestGrants::Ids() const {
+  std::vector<uint64_t> ids;
+  ids.reserve(grants_.size());
+  for (const auto& [uid, row] : grants_) ids.push_back(row.id);
+  std::sort(ids.begin(), ids.end());
+  return ids;
 }
 
 std::vector<GuestGrant> GuestGrants::All() const {

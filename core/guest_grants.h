@@ -7,7 +7,8 @@
 //                       └──TakeExpired──▶ it waits again, as after a refused binding
 //
 // A scheduler that has been told the node may be binding the pod. So the time to do it begins anew
-// with each Ask, and a pod that is asked about again and again keeps its place.
+// with each Ask, kLongest times at most: one that asks again and again is kept from it by something
+// that Fairlead does not know.
 //
 // Everything is decided anew after a restart. Ownership: values. Thread-safety: the owner's thread.
 // Complexity: O(1), TakeExpired O(log) per grant. Determinism: expired ones in the order of time.
@@ -33,6 +34,8 @@ struct GuestGrant {
 
 class GuestGrants {
  public:
+  static constexpr int64_t kLongest = 3;  // bind timeouts
+
   explicit GuestGrants(absl::Duration bind_timeout) : bind_timeout_(bind_timeout) {}
 
   // `id`: of the binding. A former grant of the pod ends.
@@ -45,6 +48,7 @@ class GuestGrants {
   struct Expired {
     uint64_t id = 0;
     std::string node;
+    absl::Duration held;
   };
   std::vector<Expired> TakeExpired(absl::Time now);
   [[nodiscard]] absl::Time wake_at() const { return due_.next(); }
@@ -53,13 +57,15 @@ class GuestGrants {
   std::vector<GuestGrant> TakeNew() { return std::exchange(new_, {}); }
   // All that have not ended, in the order of namespaces and names. O(log) each.
   [[nodiscard]] std::vector<GuestGrant> All() const;
+  // The bindings of all, in their order.
+  [[nodiscard]] std::vector<uint64_t> Ids() const;
   [[nodiscard]] absl::Duration bind_timeout() const { return bind_timeout_; }
 
  private:
   struct Row {
     uint64_t id = 0;
     GuestGrant grant;
-    absl::Time until;
+    absl::Time since, until;
   };
   const absl::Duration bind_timeout_;
   absl::flat_hash_map<std::string, Row> grants_;  // by the pod's uid

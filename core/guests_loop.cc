@@ -13,14 +13,20 @@ using state::PodStatus;
 
 void DecisionLoop::Impl::Grant(state::PodId pod, uint64_t id) {
   const state::PodRecord& record = state.pod(pod);
+  EndGrant(record.uid);  // of a former decision
   grants.Add(id, {record.ns, record.name, record.uid, state.node(record.node).name()}, sending_at);
   // A scheduler that was told to wait looks at the pod again when its object changes.
   nominations.Nominate(pod, sending_at);
 }
 
 void DecisionLoop::Impl::GuestSeen(const state::PodRecord& pod) {
-  if (pod.status == PodStatus::kBinding) return;
-  const std::optional<uint64_t> id = grants.End(pod.uid);
+  if (pod.status != PodStatus::kBinding) EndGrant(pod.uid);
+}
+
+// The pipeline waits for an answer, as it would to a write; it knows what has become of the pod.
+void DecisionLoop::Impl::EndGrant(const std::string& uid) {
+  if (grants.size() == 0) return;
+  const std::optional<uint64_t> id = grants.End(uid);
   if (id.has_value()) answers.push_back({*id, absl::OkStatus()});
 }
 
@@ -28,8 +34,16 @@ void DecisionLoop::Impl::EndGrants(absl::Time now) {
   for (const GuestGrants::Expired& grant : grants.TakeExpired(now)) {
     const std::string reason =
         absl::StrCat("its scheduler has not bound it to node ", grant.node, " within ",
-                     absl::FormatDuration(grants.bind_timeout()));
+                     absl::FormatDuration(absl::Trunc(grant.held, absl::Seconds(1))));
     bindings.Answered(grant.id, absl::InternalError(reason), now);
+  }
+  if (grants.size() == 0 || grants_checked_at == state.version()) return;
+  grants_checked_at = state.version();
+  // A write would be refused, or the node's end be seen by its answer. Here nothing tells.
+  // Of several that have no room together the last goes first.
+  const std::vector<uint64_t> ids = grants.Ids();
+  for (auto id = ids.rbegin(); id != ids.rend(); ++id) {
+    if (!bindings.NodeHolds(*id)) bindings.Withdraw(*id);
   }
 }
 

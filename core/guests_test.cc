@@ -126,11 +126,60 @@ TEST_F(GuestsTest, AGrantThatIsNotUsedEnds) {
   AnswerAll(Step(161));
   const GuestAnswer answer = Ask(pod, 161);
   EXPECT_EQ(answer.kind, Kind::kWaits);
-  EXPECT_THAT(answer.reason, HasSubstr("has not bound it to node n within 1m"));
+  EXPECT_THAT(answer.reason, HasSubstr("has not bound it to node n within 2m39s"));
   // It is granted a node again after a pause.
   for (int at = 162; at < 300 && Ask(pod, at).kind != Kind::kGranted; ++at) AnswerAll(Step(at));
   EXPECT_EQ(Ask(pod, 300).kind, Kind::kGranted);
   EXPECT_EQ(loop_->CheckConsistency(), "");
+}
+
+TEST_F(GuestsTest, AGrantEndsWithItsNodeAndThePodGetsAnother) {
+  const model::Pod pod = Guest("p", 1).Build();
+  Put(pod);
+  AnswerAll(Step(1));
+  ASSERT_EQ(Ask(pod).node, "n");
+  Put(MakeNode("m", 4));
+  AnswerAll(Step(2));
+  EXPECT_EQ(Ask(pod).node, "n") << "it keeps it";
+  model::Node cordoned = MakeNode("n", 4);
+  cordoned.unschedulable = true;
+  Put(cordoned);
+  AnswerAll(Step(3));
+  EXPECT_EQ(Ask(pod).node, "m");
+  loop_->Apply(model::Delete{model::Kind::kNode, "", "m", "uid-m"});
+  const StepResult alone = Step(4);
+  AnswerAll(alone);
+  EXPECT_EQ(Ask(pod).kind, Kind::kWaits);
+  for (const auto& write : Of<model::SetPodUnschedulable>(alone)) {
+    EXPECT_EQ(write.reason, "Unschedulable") << "nothing was refused";
+  }
+}
+
+TEST_F(GuestsTest, AGrantEndsIfOthersTakeItsRoom) {
+  Put(MakeNode("m", 4));
+  const model::Pod first = Guest("a", 1).Build(), second = Guest("b", 1).Build();
+  Put(first);
+  Put(second);
+  AnswerAll(Step(1));
+  const std::string node = Ask(first).node;
+  ASSERT_EQ(Ask(second).node, node) << "packed";
+  // A pod of another scheduler leaves room for one of them.
+  Put(PodBuilder("ns", "foreign").Gpus(3).Scheduler("other").On(node).Build());
+  AnswerAll(Step(2));
+  EXPECT_EQ(Ask(first).node, node);
+  EXPECT_EQ(Ask(second).node, node == "n" ? "m" : "n");
+}
+
+// Something keeps its scheduler from it, of which Fairlead knows nothing.
+TEST_F(GuestsTest, AskingAgainAndAgainDoesNotKeepTheNodeForEver) {
+  const model::Pod pod = Guest("p", 1).Build();
+  Put(pod);
+  AnswerAll(Step(1));
+  int at = 1;
+  for (; Ask(pod, at).kind == Kind::kGranted && at < 1000; at += 20) AnswerAll(Step(at));
+  EXPECT_GT(at, 180);
+  EXPECT_LT(at, 240);
+  EXPECT_THAT(Ask(pod, at).reason, HasSubstr("has not bound it to node n within 3m"));
 }
 
 TEST_F(GuestsTest, APodThatIsBoundElsewhereCountsThere) {
@@ -192,6 +241,7 @@ TEST(GuestGrantsTest, AGrantReplacesTheFormerOneOfItsPod) {
   const auto expired = grants.TakeExpired(now + absl::Seconds(91));
   ASSERT_THAT(expired, SizeIs(1));
   EXPECT_EQ(expired[0].id, 2u);
+  EXPECT_EQ(expired[0].held, absl::Seconds(61)) << "until a minute after the last question";
   EXPECT_EQ(grants.Ask("u", now), nullptr);
   EXPECT_EQ(grants.End("u"), std::nullopt);
   EXPECT_EQ(grants.size(), 0u);

@@ -160,7 +160,9 @@ class Application {
   // `max_wait` for a decision about it. Unavailable: this process does not lead, or does not answer
   // in time. Any thread but the owner's.
   absl::StatusOr<core::GuestAnswer> AskGuest(const model::Pod& pod, absl::Duration max_wait);
-  // The nodes that pods of guests are granted now. Likewise.
+  // The same on the owner's thread, as it is now.
+  absl::StatusOr<core::GuestAnswer> AnswerGuest(const model::Pod& pod);
+  // The nodes that pods of guests are granted now. Likewise; any thread but the owner's.
   absl::StatusOr<std::vector<core::GuestGrant>> Grants();
 
   // False: the owner's thread hangs.
@@ -183,6 +185,8 @@ class Application {
   };
   enum class Ending : uint8_t { kNot, kDraining, kReleasing, kOver };
 
+  // OK: it leads, and what it knows is true.
+  [[nodiscard]] absl::Status MayAnswer() const;
   // What `ask` says on the owner's thread, between two decisions of the leader.
   template <typename T>
   absl::StatusOr<T> AskLeader(std::function<T()> ask);

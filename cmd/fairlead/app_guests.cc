@@ -25,13 +25,17 @@ struct Asked {
 
 }  // namespace
 
+absl::Status Application::MayAnswer() const {
+  if (was_leader_ && !lost_ && !reading_ && loop_->synced()) return absl::OkStatus();
+  return absl::UnavailableError("this Fairlead does not lead, or has not read all objects yet");
+}
+
 template <typename T>
 absl::StatusOr<T> Application::AskLeader(std::function<T()> ask) {
   const auto asked = std::make_shared<Asked<T>>();
   Post([this, asked, ask = std::move(ask)] {
-    absl::StatusOr<T> answer =
-        absl::UnavailableError("this Fairlead does not lead, or has not read all objects yet");
-    if (was_leader_ && !lost_ && !reading_ && loop_->synced()) answer = ask();
+    const absl::Status may = MayAnswer();
+    absl::StatusOr<T> answer = may.ok() ? absl::StatusOr<T>(ask()) : may;
     const std::lock_guard<std::mutex> lock(asked->mutex);
     asked->answer = std::move(answer);
     asked->answered.notify_all();
@@ -46,6 +50,12 @@ absl::StatusOr<T> Application::AskLeader(std::function<T()> ask) {
 
 absl::StatusOr<std::vector<core::GuestGrant>> Application::Grants() {
   return AskLeader<std::vector<core::GuestGrant>>([this] { return loop_->Grants(); });
+}
+
+absl::StatusOr<core::GuestAnswer> Application::AnswerGuest(const model::Pod& pod) {
+  const absl::Status may = MayAnswer();
+  if (!may.ok()) return may;
+  return loop_->AskGuest(pod, Now());
 }
 
 absl::StatusOr<core::GuestAnswer> Application::AskGuest(const model::Pod& pod,

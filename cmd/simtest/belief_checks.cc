@@ -5,7 +5,9 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "cmd/simtest/checks.h"
 #include "core/gpu_reservations.h"
+#include "sim/world/guest_scheduler.h"
 
 namespace fairlead::simtest {
 namespace {
@@ -27,8 +29,12 @@ bool IsOnItsWay(const Belief& belief, const Truth& truth, const core::RunningRow
   if (since == belief.binding_since.end()) return true;
   const auto pod = truth.pods().find(row.pod);
   const bool shares = pod != truth.pods().end() && pod->second.facts.shares_gpu;
-  const absl::Duration settled =
-      shares ? core::GpuSharingOptions().index_timeout + kHeard : kSettled;
+  // That of a guest when its scheduler does it.
+  const bool guest =
+      pod != truth.pods().end() && pod->second.facts.scheduler == sim::world::kGuestScheduler;
+  const absl::Duration settled = shares  ? core::GpuSharingOptions().index_timeout + kHeard
+                                 : guest ? kGuestMayTake
+                                         : kSettled;
   return belief.now - since->second < settled;
 }
 

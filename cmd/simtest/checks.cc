@@ -212,9 +212,10 @@ void Checks::CheckStorm() {
   for (const Workload& workload : truth_->Waiting()) {
     told += static_cast<int64_t>(workload.waiting.size()) + (workload.group != nullptr ? 1 : 0);
   }
-  const absl::Time calm_since =
-      std::max({others_changed_at_, requested_at_, settled_at_, disturbed_until_ + kRecovery}) +
-      absl::Seconds(1) * told / core::StatusUpdater::kRefreshesPerSecond + caps_.searched;
+  const absl::Time calm_since = std::max({others_changed_at_, requested_at_, settled_at_,
+                                          disturbed_until_ + kRecovery, grants_lost_until_}) +
+                                absl::Seconds(1) * told / core::StatusUpdater::kRefreshesPerSecond +
+                                caps_.searched;
   if (now - calm_since < absl::Minutes(1)) return;
   if (static_cast<int64_t>(calm_writes_.size()) <= kCalmWrites) return;
   // What a webhook refuses is tried again, at the back-off's longest pause.

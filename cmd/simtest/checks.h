@@ -152,6 +152,9 @@ inline constexpr absl::Duration kGrouped = absl::Seconds(1);
 inline constexpr absl::Duration kServed = absl::Seconds(3);
 inline constexpr absl::Duration kStarted = absl::Seconds(20);
 inline constexpr absl::Duration kTold = absl::Seconds(15);
+inline constexpr absl::Duration kGuestBindTimeout = absl::Seconds(40);  // guests.bindTimeout
+// A grant lasts longer if the scheduler asks again: an unreliable one does so before it binds.
+inline constexpr absl::Duration kGuestMayTake = absl::Seconds(130);
 // After that, what a fault held up is written and believed: a binding whose answer was lost, and
 // that a webhook refuses, is in doubt for some attempts more.
 inline constexpr absl::Duration kNoticed = absl::Seconds(60);
@@ -188,6 +191,12 @@ class Checks {
   void Reload(absl::Time until);
   void ExcuseWriters(absl::Time until) { writers_excused_until_ = until; }
   // The cloud lied, or nodes were bought for what then went: purchases are judged leniently.
+  // Whether a pod's scheduler has been told its node: what the pod was told before is not judged.
+  void SetGranted(std::function<bool(const std::string& uid)> granted) {
+    granted_ = std::move(granted);
+  }
+  // Until then grants to guests run out, which is news, and no change.
+  void ExpectLostGrants(absl::Time until) { grants_lost_until_ = until + kGuestMayTake; }
   void ExcusePurchases() { purchases_excused_ = true; }
   // All faults are over.
   void Settle();
@@ -294,6 +303,8 @@ class Checks {
   absl::Time refused_until_ = absl::InfinitePast(), unanswered_until_ = absl::InfinitePast();
   absl::Time disturbed_since_ = absl::InfinitePast(), disturbed_until_ = absl::InfinitePast();
   absl::Time settled_at_ = absl::InfiniteFuture();
+  std::function<bool(const std::string& uid)> granted_ = [](const std::string&) { return false; };
+  absl::Time grants_lost_until_ = absl::InfinitePast();
   bool purchases_excused_ = false;
   struct Clock {
     absl::Duration offset;

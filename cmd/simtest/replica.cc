@@ -145,6 +145,15 @@ absl::Time Replica::wake_at() const {
   return dirty_ ? not_before_ : std::max(not_before_, asked_);
 }
 
+void Replica::AskGuest(const model::Pod& pod, std::function<void(const std::string&)> done) {
+  if (app_ == nullptr || ending_ || frozen() || world_.time->now() < partition_until_) return;
+  app_->Post([app = app_.get(), pod, done = std::move(done)] {
+    const absl::StatusOr<core::GuestAnswer> answer = app->AnswerGuest(pod);
+    const bool granted = answer.ok() && answer->kind == core::GuestAnswer::Kind::kGranted;
+    done(granted ? answer->node : "");
+  });
+}
+
 absl::StatusOr<bool> Replica::TurnIfDue(bool world_changed) {
   const absl::Time now = world_.time->now();
   if (app_ == nullptr) {

@@ -85,6 +85,10 @@ class Replica final : public cmd::AppObserver {
     frozen_until_ = std::max(frozen_until_, until);
   }
 
+  // Asks it for a guest where the pod may go: `done` gets the node, "" for none, in a later turn of
+  // this life; never, if there is none.
+  void AskGuest(const model::Pod& pod, std::function<void(const std::string&)> done);
+
   // One turn of the owner's thread, if it is due: something happened in the world, or the program
   // asked to be woken. Begins a new life when that is due. True if there was a turn.
   absl::StatusOr<bool> TurnIfDue(bool world_changed);

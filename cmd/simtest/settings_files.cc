@@ -12,6 +12,8 @@
 #include "cmd/simtest/catalogue.h"
 #include "cmd/simtest/checks.h"
 #include "cmd/simtest/machine_checks.h"
+#include "sim/world/guest_scheduler.h"
+#include "sim/world/plan_guests.h"
 
 namespace fairlead::simtest {
 namespace {
@@ -90,7 +92,11 @@ std::string Base(const sim::world::Plan& plan) {
       absl::Substitute(kBase, plan.hook ? "true" : "false", kGpuCap, plan.max_usd_per_hour,
                        plan.max_nodes, kPurchaseBurst, kPurchasesPerMinute, kTotalBurst,
                        kTotalPerMinute, plan.paced ? "evictions: {perSecond: 1, burst: 1}\n" : "",
-                       absl::FormatDuration(kMovable)));
+                       absl::FormatDuration(kMovable)),
+      sim::world::HasGuests(plan)
+          ? absl::StrCat("guests: {schedulerNames: [", sim::world::kGuestScheduler,
+                         "], bindTimeout: ", absl::FormatDuration(kGuestBindTimeout), "}\n")
+          : "");
 }
 
 std::string Half(const std::string& text) { return text.substr(0, text.size() / 2); }

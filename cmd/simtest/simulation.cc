@@ -21,6 +21,7 @@
 #include "sim/world/controllers.h"
 #include "sim/world/device_driver.h"
 #include "sim/world/foreign_scheduler.h"
+#include "sim/world/guest_scheduler.h"
 #include "sim/world/kubelets.h"
 #include "sim/world/objects.h"
 #include "sim/world/tenants.h"
@@ -56,6 +57,11 @@ class Simulation {
         kubelets_(&time_, &server_, plan.seed + 1),
         controllers_(&time_, &server_, plan.seed + 2),
         foreign_(&time_, &server_, plan.seed + 3),
+        guests_(&time_, &server_, plan.seed + 10,
+                [this](const world::GuestScheduler::Question& question,
+                       std::function<void(const std::string&)> done) {
+                  AskLeader(question, std::move(done));
+                }),
         cloud_(&time_, &server_, plan.seed + 4),
         driver_(&time_, &server_, plan.seed + 6),
         claims_(&time_, &server_, plan.seed + 7),
@@ -74,6 +80,7 @@ class Simulation {
                    checks_.Fail(invariant, text);
                  }) {
     server_.Listen([this](const world::ApiServer::Commit& commit) { OnCommit(commit); });
+    checks_.SetGranted([this](const std::string& uid) { return guests_.IsGranted(uid); });
     for (size_t i = 0; i < replicas_.size(); ++i) {
       cmd::Logger::Sink log;
       if (trace_) {
@@ -256,7 +263,25 @@ class Simulation {
     }
   }
 
+  void AskLeader(const world::GuestScheduler::Question& question,
+                 std::function<void(const std::string&)> done) {
+    Replica* leader = Find("leader");
+    if (leader == nullptr) return;
+    model::Pod pod;
+    pod.meta.ns = question.ns;
+    pod.meta.name = question.name;
+    pod.meta.uid = question.uid;
+    pod.scheduler_name = world::kGuestScheduler;
+    leader->AskGuest(pod, std::move(done));
+  }
+
   bool DoServer(const world::Operation& operation) {
+    if (operation.verb == "guests-unreliable") {
+      const absl::Time until = start_ + absl::Milliseconds(operation.Number("until_ms"));
+      guests_.BeUnreliable(until);
+      checks_.ExpectLostGrants(until);
+      return true;
+    }
     if (operation.verb == "catalogue" ||
         operation.verb == "old-machine") {  // rolled out: one replica after the other
       files_.Write("", "1");
@@ -427,6 +452,7 @@ class Simulation {
     if (trace_) trace_("> all faults end");
     cloud_.BeHonest();
     foreign_.SetLag(absl::Milliseconds(20));
+    guests_.BeUnreliable(time_.now());
     kubelets_.StickUntil(time_.now());
     provisioner_.BeHonest();
     dooms_ = {};
@@ -489,6 +515,7 @@ class Simulation {
   world::Kubelets kubelets_;
   world::Controllers controllers_;
   world::ForeignScheduler foreign_;
+  world::GuestScheduler guests_;
   world::Cloud cloud_;
   world::DeviceDriver driver_;
   world::ClaimController claims_;

@@ -7,9 +7,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "cmd/simtest/checks.h"
+#include "sim/world/guest_scheduler.h"
 
 namespace fairlead::simtest {
 namespace {
+
+// Its scheduler has been told the node, and takes its time to bind it.
+bool IsGuest(const sim::world::PodRow& row) {
+  return row.facts.scheduler == sim::world::kGuestScheduler;
+}
 
 // A verdict follows what its queue uses within that time.
 constexpr absl::Duration kFollows = absl::Seconds(5);
@@ -57,6 +63,7 @@ bool Checks::IsUseSettled(const Workload& workload) const {
 
 void Checks::CheckVerdicts() {
   const absl::Time settled = time_->now() - absl::Seconds(30);
+  const absl::Time granted = time_->now() - kGuestMayTake;
   const std::set<std::string> placed = volumes_.AwaitingSince(settled);
   for (const auto& [key, row] : truth_->pods()) {
     const sim::world::PodFacts& pod = row.facts;
@@ -67,8 +74,8 @@ void Checks::CheckVerdicts() {
         Fail("verdict", absl::StrCat("pod ", key, " runs on ", pod.node, " and is told ",
                                      pod.condition.empty() ? pod.verdict : pod.condition));
       }
-    } else if (std::max(row.created, TouchedAt(key)) < settled && pod.condition.empty() &&
-               !pod.gated && !placed.contains(key)) {
+    } else if (std::max(row.created, TouchedAt(key)) < (IsGuest(row) ? granted : settled) &&
+               pod.condition.empty() && !pod.gated && !placed.contains(key)) {
       Fail("condition",
            absl::StrCat("pod ", key, " waits and has no condition PodScheduled=False"));
     }
@@ -92,6 +99,7 @@ void Checks::CheckVerdicts() {
     for (const PodRow* row : workload.waiting) {
       // Without a condition: that is told by its own name.
       if (row->created > settled || row->facts.gated || row->facts.condition.empty()) continue;
+      if (granted_(row->facts.uid)) continue;
       if (!code.empty() && row->facts.condition != code && IsPolicySettled(workload)) {
         Fail("verdict", absl::StrCat("pod ", row->facts.key(), " is told ", row->facts.condition,
                                      "; true is ", code));
@@ -122,7 +130,9 @@ void Checks::CheckGroupsTold() {
     const auto known = untold_since_.find(workload.key);
     const absl::Time since = known == untold_since_.end() ? now : known->second;
     untold[workload.key] = since;
-    if (now - since <= kTold) continue;
+    const bool guests = std::any_of(workload.waiting.begin(), workload.waiting.end(),
+                                    [](const PodRow* row) { return IsGuest(*row); });
+    if (now - since <= kTold + (guests ? kGuestMayTake : absl::ZeroDuration())) continue;
     if (since <= std::max(disturbed_until_, refused_until_) + kRecovery) continue;
     Fail("told", absl::StrCat("group ", workload.key, " has waited for ",
                               absl::FormatDuration(now - since), " and has no verdict"));

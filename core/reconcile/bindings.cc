@@ -448,6 +448,33 @@ bool BindingPipeline::NodeIsAsDecided(const Row& row) const {
   return node.exists && node.object_version == row.node_version;
 }
 
+bool BindingPipeline::NodeHolds(uint64_t action_id) const {
+  const auto found = in_flight_.find(action_id);
+  const Row* const row = found == in_flight_.end() ? nullptr : Find(found->second);
+  if (row == nullptr || row->action_id != action_id) return true;
+  if (!NodeIsAsDecided(*row)) return false;
+  // Pods that were bound there since, by others, may have taken its room.
+  const state::NodeInfo& node = state_.node(row->node);
+  const model::Resources& requests = state_.class_of(found->second).requests;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const auto resource = static_cast<model::ResourceIndex>(i);
+    if (requests[resource] > 0 && node.used[resource] > node.allocatable[resource]) return false;
+  }
+  return true;
+}
+
+void BindingPipeline::Withdraw(uint64_t action_id) {
+  const auto found = in_flight_.find(action_id);
+  if (found == in_flight_.end()) return;
+  const state::PodId pod = found->second;
+  in_flight_.erase(found);
+  Row* const row = Find(pod);
+  if (row == nullptr || row->action_id != action_id) return;
+  if (!IsBinding(pod)) return Decided(pod, *row);
+  if (row->step != 0) return Unreserve(row->step, pod, "", /*sent=*/false);
+  Fail(pod, "", /*sent=*/false);
+}
+
 bool BindingPipeline::MayRepeat(state::PodId pod, const Row& row) const {
   // Nothing may be bound to a node that is gone. If the pod was, the watch will show it, and
   // another binding is refused.

@@ -98,6 +98,13 @@ class BindingPipeline {
   // Call it before the state removes the pod.
   void PodGoing(state::PodId pod);
 
+  // Whether what was decided about the node of an open binding still holds, and there is room for
+  // it.
+  [[nodiscard]] bool NodeHolds(uint64_t action_id) const;
+  // Takes back a binding that another scheduler makes, and perhaps has made: the pod is decided
+  // anew, and no refusal counts.
+  void Withdraw(uint64_t action_id);
+
   // ---- answers. False: the id belongs to no binding.
   bool Answered(uint64_t action_id, const absl::Status& status, absl::Time now);
 

@@ -12,6 +12,7 @@
 #include "sim/world/plan_devices.h"
 #include "sim/world/plan_draft.h"
 #include "sim/world/plan_faults.h"
+#include "sim/world/plan_guests.h"
 #include "sim/world/plan_volumes.h"
 
 namespace fairlead::sim::world {
@@ -19,7 +20,7 @@ namespace {
 
 constexpr int64_t kMicroPerUsd = 1'000'000;
 // Families that are drawn apart from all others.
-constexpr char kDevices[] = "devices", kVolumes[] = "volumes";
+constexpr char kDevices[] = "devices", kVolumes[] = "volumes", kGuests[] = "guests";
 // The others are told all the time, by corners.
 constexpr size_t kLiesByChance = 10;
 // With more families than these, what happens is left to chance.
@@ -41,7 +42,10 @@ class Generator : PlanTenants {
         process_families_.insert(family);
         continue;
       }
-      if (LaterFamilies().contains(family) || family == kDevices || family == kVolumes) continue;
+      if (LaterFamilies().contains(family) || family == kDevices || family == kVolumes ||
+          family == kGuests) {
+        continue;
+      }
       (CornerFamilies().contains(family) ? corners : by_chance).push_back(family);
     }
     if (seed % 8 == 0) return;
@@ -344,10 +348,10 @@ class Generator : PlanTenants {
 
 const std::vector<std::string>& FaultFamilies() {
   static const auto* const kFamilies = new std::vector<std::string>{
-      "answers", "bonds",   "budgets", "classes", "clock",   "cloud",     "crash",  "demand",
-      "devices", "foreign", "groups",  "hostile", "kubelet", "half-open", "labels", "lease",
-      "names",   "network", "nodes",   "odd",     "points",  "queues",    "reload", "search",
-      "shares",  "stop",    "tenants", "volumes", "watch"};
+      "answers", "bonds",   "budgets", "classes", "clock",   "cloud",   "crash",     "demand",
+      "devices", "foreign", "groups",  "guests",  "hostile", "kubelet", "half-open", "labels",
+      "lease",   "names",   "network", "nodes",   "odd",     "points",  "queues",    "reload",
+      "search",  "shares",  "stop",    "tenants", "volumes", "watch"};
   return *kFamilies;
 }
 
@@ -375,6 +379,7 @@ absl::StatusOr<std::vector<std::string>> ParseFamilies(absl::string_view text) {
 Plan RandomPlan(uint64_t seed, const std::vector<std::string>& families) {
   Plan plan;
   Generator(seed, families, plan).Draw();
+  AddGuests(seed, families, plan);
   return plan;
 }
 

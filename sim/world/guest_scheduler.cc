@@ -1,0 +1,113 @@
+#include "sim/world/guest_scheduler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "sim/world/facts.h"
+
+namespace fairlead::sim::world {
+namespace {
+
+constexpr absl::Duration kFirstPause = absl::Seconds(1), kLongestPause = absl::Seconds(10);
+
+}  // namespace
+
+GuestScheduler::GuestScheduler(EventQueue* time, ApiServer* server, uint64_t seed, Ask ask)
+    : time_(time), server_(server), random_(seed), ask_(std::move(ask)) {
+  server->Listen([this](const ApiServer::Commit& commit) { Seen(commit); });
+}
+
+void GuestScheduler::Seen(const ApiServer::Commit& commit) {
+  if (commit.type != ResourceType::kPods) return;
+  const Json* const object = commit.after != nullptr ? commit.after : commit.before;
+  const PodFacts pod = ReadPod(*object);
+  if (pod.scheduler != kGuestScheduler) return;
+  if (commit.after == nullptr || !pod.node.empty() || pod.terminating) {
+    pods_.erase(pod.uid);
+    return;
+  }
+  Row& row = pods_[pod.uid];
+  row.ns = pod.ns;
+  row.name = pod.name;
+  if (commit.actor == kGuestScheduler) return;
+  AskLater(pod.uid, absl::Milliseconds(random_.Between(2, 200)));
+}
+
+bool GuestScheduler::Waits(const std::string& uid) const {
+  const auto row = pods_.find(uid);
+  if (row == pods_.end()) return false;
+  const Json* const object = server_->Find(ResourceType::kPods, row->second.ns, row->second.name);
+  if (object == nullptr) return false;
+  const PodFacts pod = ReadPod(*object);
+  return pod.uid == uid && pod.node.empty() && !pod.terminating;
+}
+
+void GuestScheduler::AskLater(const std::string& uid, absl::Duration delay) {
+  const uint64_t question = ++questions_;
+  pods_[uid].question = question;
+  time_->After(delay, [this, uid, question] { AskNow(uid, question); });
+}
+
+void GuestScheduler::AskNow(const std::string& uid, uint64_t question) {
+  const auto row = pods_.find(uid);
+  if (row == pods_.end() || row->second.question != question || !Waits(uid)) return;
+  const int64_t times = row->second.asked++;
+  ask_({row->second.ns, row->second.name, uid},
+       [this, uid, question](const std::string& node) { Answered(uid, question, node); });
+  // Whatever comes of it.
+  const absl::Duration pause =
+      std::min(kLongestPause, kFirstPause * (int64_t{1} << std::min<int64_t>(times, 4)));
+  time_->After(pause, [this, uid, question] {
+    const auto known = pods_.find(uid);
+    if (known == pods_.end() || known->second.question != question) return;
+    AskLater(uid, absl::ZeroDuration());
+  });
+}
+
+void GuestScheduler::Answered(const std::string& uid, uint64_t question, const std::string& node) {
+  const auto row = pods_.find(uid);
+  if (row == pods_.end() || row->second.question != question) return;
+  row->second.granted = !node.empty();
+  if (node.empty()) return;
+  if (IsUnreliable() && random_.Below(4) == 0) return;
+  const int64_t lag_ms = IsUnreliable() ? random_.Between(5, 30'000) : random_.Between(5, 300);
+  time_->After(absl::Milliseconds(lag_ms), [this, uid, node] { Bind(uid, node); });
+}
+
+bool GuestScheduler::HasRoom(const NodeFacts& node, const Row& row) const {
+  Amounts used = ReadPod(*server_->Find(ResourceType::kPods, row.ns, row.name)).requests;
+  int64_t pods = 1;
+  server_->ForEach(ResourceType::kPods, [&](const Json& object) {
+    const PodFacts pod = ReadPod(object);
+    if (pod.node != node.name || !pod.active()) return;
+    used += pod.requests;
+    ++pods;
+  });
+  return used.FitsIn(node.allocatable) && pods <= node.pods;
+}
+
+void GuestScheduler::Bind(const std::string& uid, const std::string& node) {
+  if (!Waits(uid)) return;
+  // Its own filters.
+  const Json* const object = server_->Find(ResourceType::kNodes, "", node);
+  if (object == nullptr) return;
+  const NodeFacts facts = ReadNode(*object);
+  if (!facts.ready || facts.tainted || facts.unschedulable) return;
+  const Row row = pods_.at(uid);
+  if (!HasRoom(facts, row)) return;
+  server_
+      ->Modify(
+          ResourceType::kPods, row.ns, row.name,
+          [&](Json& pod) -> absl::Status {
+            if (pod["metadata"]["uid"] != uid || pod["metadata"].contains("deletionTimestamp")) {
+              return absl::FailedPreconditionError("it is another pod, or terminates");
+            }
+            pod["spec"]["nodeName"] = node;
+            return absl::OkStatus();
+          },
+          kGuestScheduler)
+      .IgnoreError();
+}
+
+}  // namespace fairlead::sim::world

@@ -1,0 +1,71 @@
+// A scheduler whose pods are the program's to decide about (`guests.schedulerNames`): it asks where
+// a pod of schedulerName guest-scheduler may go, and binds it there a moment later, as
+// kube-scheduler does with an extender. It asks again when the pod changes and after a pause that
+// grows to 10 s. While it is unreliable it forgets answers, and binds long after them.
+//
+// Ownership: borrows time and server. Thread-safety: none, one thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "absl/time/time.h"
+#include "sim/event_queue.h"
+#include "sim/faults.h"
+#include "sim/world/api_server.h"
+#include "sim/world/facts.h"
+
+namespace fairlead::sim::world {
+
+inline constexpr char kGuestScheduler[] = "guest-scheduler";
+
+class GuestScheduler {
+ public:
+  struct Question {
+    std::string ns, name, uid;
+  };
+  // Calls `done` with the node that the pod is granted, or with "" if it is granted none; never, if
+  // the question gets lost.
+  using Ask =
+      std::function<void(const Question& question, std::function<void(const std::string&)> done)>;
+
+  GuestScheduler(EventQueue* time, ApiServer* server, uint64_t seed, Ask ask);
+  // Until then.
+  void BeUnreliable(absl::Time until) { unreliable_until_ = until; }
+  // The last answer about the pod was a node.
+  [[nodiscard]] bool IsGranted(const std::string& uid) const {
+    const auto row = pods_.find(uid);
+    return row != pods_.end() && row->second.granted;
+  }
+
+ private:
+  struct Row {
+    std::string ns, name;
+    int64_t asked = 0;      // times
+    uint64_t question = 0;  // the last: answers to former ones are ignored
+    bool granted = false;
+  };
+
+  void Seen(const ApiServer::Commit& commit);
+  void AskLater(const std::string& uid, absl::Duration delay);
+  void AskNow(const std::string& uid, uint64_t question);
+  void Answered(const std::string& uid, uint64_t question, const std::string& node);
+  void Bind(const std::string& uid, const std::string& node);
+  // Its filter.
+  [[nodiscard]] bool HasRoom(const NodeFacts& node, const Row& row) const;
+  // The pod still waits for a node.
+  [[nodiscard]] bool Waits(const std::string& uid) const;
+  [[nodiscard]] bool IsUnreliable() const { return time_->now() < unreliable_until_; }
+
+  EventQueue* time_;
+  ApiServer* server_;
+  Random random_;
+  Ask ask_;
+  absl::Time unreliable_until_ = absl::InfinitePast();
+  uint64_t questions_ = 0;
+  std::map<std::string, Row> pods_;  // by uid; without a node
+};
+
+}  // namespace fairlead::sim::world
