@@ -18,12 +18,12 @@ using sim::world::Workload;
 
 const std::vector<std::string>& InvariantNames() {
   static const auto* const kNames = new std::vector<std::string>{
-      "caps",     "charge",     "churn",  "claims",     "condition", "cost",   "cover",
-      "devices",  "eviction",   "gang",   "hang",       "leader",    "leak",   "limit",
-      "liveness", "misplaced",  "move",   "overcommit", "parts",     "policy", "preempt",
-      "process",  "purchase",   "queues", "rate",       "recount",   "reload", "retry",
-      "share",    "simulation", "spin",   "stale",      "stop",      "storm",  "terminate",
-      "told",     "verdict",    "view",   "volumes",    "writers"};
+      "caps",      "charge",   "churn",      "claims", "condition",  "cost",    "cover",
+      "devices",   "eviction", "gang",       "grant",  "hang",       "leader",  "leak",
+      "limit",     "liveness", "misplaced",  "move",   "overcommit", "parts",   "policy",
+      "preempt",   "process",  "purchase",   "queues", "rate",       "recount", "reload",
+      "retry",     "share",    "simulation", "spin",   "stale",      "stop",    "storm",
+      "terminate", "told",     "verdict",    "view",   "volumes",    "writers"};
   return *kNames;
 }
 

@@ -69,6 +69,7 @@
 //                  pause that doubles (engine/eviction_backoff.h)
 //     leader       there is one, and it is not one whose deciding thread has stood still for kHung
 //                  while nothing else was wrong
+//     grant        no guest is told a node that has taken no pods for kKnown
 //     told         a group that waits, and does not share GPUs, has a code within kTold, at any
 //                  time
 //     preempt      a lone pod that may evict lone pods of lower priority in its queue, and would
@@ -195,6 +196,8 @@ class Checks {
   void SetGranted(std::function<bool(const std::string& uid)> granted) {
     granted_ = std::move(granted);
   }
+  // A guest was told a node that has been useless since then.
+  void GrantedBadNode(const std::string& what, absl::Time since);
   // Until then grants to guests run out, which is news, and no change.
   void ExpectLostGrants(absl::Time until) { grants_lost_until_ = until + kGuestMayTake; }
   void ExcusePurchases() { purchases_excused_ = true; }

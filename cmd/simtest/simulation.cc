@@ -80,6 +80,8 @@ class Simulation {
                    checks_.Fail(invariant, text);
                  }) {
     server_.Listen([this](const world::ApiServer::Commit& commit) { OnCommit(commit); });
+    guests_.OnBadNode(
+        [this](const std::string& what, absl::Time since) { checks_.GrantedBadNode(what, since); });
     checks_.SetGranted([this](const std::string& uid) { return guests_.IsGranted(uid); });
     for (size_t i = 0; i < replicas_.size(); ++i) {
       cmd::Logger::Sink log;

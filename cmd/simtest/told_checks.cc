@@ -116,6 +116,11 @@ void Checks::CheckVerdicts() {
   }
 }
 
+void Checks::GrantedBadNode(const std::string& what, absl::Time since) {
+  if (time_->now() - since < kKnown || since <= disturbed_until_ + kRecovery) return;
+  Fail("grant", absl::StrCat(what, " since ", absl::FormatDuration(time_->now() - since)));
+}
+
 void Checks::CheckGroupsTold() {
   std::map<std::string, absl::Time> untold;
   const absl::Time now = time_->now();

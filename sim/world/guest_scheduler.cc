@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "sim/world/facts.h"
 
 namespace fairlead::sim::world {
@@ -18,7 +19,18 @@ GuestScheduler::GuestScheduler(EventQueue* time, ApiServer* server, uint64_t see
   server->Listen([this](const ApiServer::Commit& commit) { Seen(commit); });
 }
 
+void GuestScheduler::NodeSeen(const ApiServer::Commit& commit) {
+  const NodeFacts node = ReadNode(commit.after != nullptr ? *commit.after : *commit.before);
+  const bool good = commit.after != nullptr && node.ready && !node.tainted && !node.unschedulable;
+  if (good) {
+    bad_since_.erase(node.name);
+  } else {
+    bad_since_.emplace(node.name, time_->now());
+  }
+}
+
 void GuestScheduler::Seen(const ApiServer::Commit& commit) {
+  if (commit.type == ResourceType::kNodes) NodeSeen(commit);
   if (commit.type != ResourceType::kPods) return;
   const Json* const object = commit.after != nullptr ? commit.after : commit.before;
   const PodFacts pod = ReadPod(*object);
@@ -70,6 +82,12 @@ void GuestScheduler::Answered(const std::string& uid, uint64_t question, const s
   if (row == pods_.end() || row->second.question != question) return;
   row->second.granted = !node.empty();
   if (node.empty()) return;
+  const auto bad = bad_since_.find(node);
+  if (bad != bad_since_.end() && on_bad_node_ != nullptr) {
+    on_bad_node_(absl::StrCat("pod ", row->second.ns, "/", row->second.name, " is granted node ",
+                              node, ", where nothing may start"),
+                 bad->second);
+  }
   if (IsUnreliable() && random_.Below(4) == 0) return;
   const int64_t lag_ms = IsUnreliable() ? random_.Between(5, 30'000) : random_.Between(5, 300);
   time_->After(absl::Milliseconds(lag_ms), [this, uid, node] { Bind(uid, node); });

@@ -34,6 +34,10 @@ class GuestScheduler {
   GuestScheduler(EventQueue* time, ApiServer* server, uint64_t seed, Ask ask);
   // Until then.
   void BeUnreliable(absl::Time until) { unreliable_until_ = until; }
+  // Called with each answer that names a node where nothing may start, and since when.
+  void OnBadNode(std::function<void(const std::string& what, absl::Time since)> listener) {
+    on_bad_node_ = std::move(listener);
+  }
   // The last answer about the pod was a node.
   [[nodiscard]] bool IsGranted(const std::string& uid) const {
     const auto row = pods_.find(uid);
@@ -49,6 +53,7 @@ class GuestScheduler {
   };
 
   void Seen(const ApiServer::Commit& commit);
+  void NodeSeen(const ApiServer::Commit& commit);
   void AskLater(const std::string& uid, absl::Duration delay);
   void AskNow(const std::string& uid, uint64_t question);
   void Answered(const std::string& uid, uint64_t question, const std::string& node);
@@ -65,7 +70,9 @@ class GuestScheduler {
   Ask ask_;
   absl::Time unreliable_until_ = absl::InfinitePast();
   uint64_t questions_ = 0;
-  std::map<std::string, Row> pods_;  // by uid; without a node
+  std::map<std::string, Row> pods_;              // by uid; without a node
+  std::map<std::string, absl::Time> bad_since_;  // nodes that are gone, or take no pods
+  std::function<void(const std::string&, absl::Time)> on_bad_node_;
 };
 
 }  // namespace fairlead::sim::world
