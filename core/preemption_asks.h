@@ -66,8 +66,6 @@ class PreemptionAsks {
   Progress Advance(absl::Time now);
   // The answer to the question of that number.
   void Answered(uint64_t number, const model::ActionResult& result, absl::Time now);
-  // Sets that are asked about.
-  [[nodiscard]] size_t open() const { return sets_.size(); }
 
  private:
   struct Open {
