@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/utf8.h"
 
 namespace fairlead::extenders {
 namespace {
@@ -14,21 +13,6 @@ constexpr absl::string_view kGone = "the API server does not list the node";
 constexpr size_t kFrameBytes = 64, kQuoteBytes = 3;
 
 }  // namespace
-
-OneAsk::OneAsk(std::shared_ptr<const std::vector<Endpoint>> endpoints,
-               std::shared_ptr<ApiReader> reader, model::AskExtenders action,
-               std::function<void(Answer)> done)
-    : endpoints_(std::move(endpoints)),
-      reader_(std::move(reader)),
-      action_(std::move(action)),
-      done_(std::move(done)),
-      asked_(action_.nodes),
-      answers_(action_.nodes.size()) {
-  for (size_t i = 0; i < answers_.size(); ++i) {
-    answers_[i].node = action_.nodes[i];
-    answers_[i].admitted = true;
-  }
-}
 
 void OneAsk::Start() {
   reader_->ReadPod(action_.ns, action_.name, action_.uid,
@@ -164,26 +148,6 @@ std::string OneAsk::ArgsFor(const Endpoint& endpoint) const {
     if (asked_.IsLeft(i)) nodes.push_back(nodes_->at(asked_.name(i)));
   }
   return ArgsWithNodes(pod_, nodes);
-}
-
-void OneAsk::Refuse(size_t node, absl::string_view reason, bool unresolvable) {
-  asked_.Remove(node);
-  model::NodeAnswer& answer = answers_[node];
-  answer.admitted = false;
-  answer.unresolvable = unresolvable;
-  answer.reason = TruncateUtf8(reason, kTextBytes);
-}
-
-void OneAsk::Fail(const absl::Status& status, int32_t extender) {
-  // Not the same object: the thread that gets it shares nothing with this one.
-  std::exchange(done_, nullptr)(
-      {.status = absl::Status(status.code(), status.message()), .answers = {}, .failed = extender});
-}
-
-void OneAsk::Succeed() {
-  std::exchange(done_, nullptr)({.status = absl::OkStatus(),
-                                 .answers = model::NodeAnswers(std::move(answers_)),
-                                 .failed = -1});
 }
 
 }  // namespace fairlead::extenders

@@ -20,27 +20,19 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "extenders/api_reader.h"
-#include "extenders/client.h"
+#include "extenders/ask_state.h"
 #include "extenders/endpoint.h"
-#include "extenders/wire.h"
-#include "scheduler/model/action.h"
-#include "scheduler/model/node_answers.h"
 
 namespace fairlead::extenders {
 
-class OneAsk : public std::enable_shared_from_this<OneAsk> {
+class OneAsk : private AskState, public std::enable_shared_from_this<OneAsk> {
  public:
-  // The positions in the action are valid. `done` is called once.
-  OneAsk(std::shared_ptr<const std::vector<Endpoint>> endpoints, std::shared_ptr<ApiReader> reader,
-         model::AskExtenders action, std::function<void(Answer)> done);
+  using AskState::AskState;
   void Start();
 
  private:
   using Body = absl::StatusOr<std::string>;
 
-  [[nodiscard]] const Endpoint& At(int32_t position) const {
-    return (*endpoints_)[static_cast<size_t>(position)];
-  }
   [[nodiscard]] bool NeedsNodes() const;
   void OnPod(absl::StatusOr<std::string> pod);
   void OnNodes(const absl::StatusOr<NodeTextsPtr>& nodes);
@@ -56,20 +48,8 @@ class OneAsk : public std::enable_shared_from_this<OneAsk> {
   [[nodiscard]] size_t BytesFor(const Endpoint& endpoint) const;
   [[nodiscard]] std::string ArgsFor(const Endpoint& endpoint) const;
 
-  void Refuse(size_t node, absl::string_view reason, bool unresolvable);
-  void Fail(const absl::Status& status, int32_t extender = -1);
-  void Succeed();
-
-  const std::shared_ptr<const std::vector<Endpoint>> endpoints_;
-  const std::shared_ptr<ApiReader> reader_;
-  const model::AskExtenders action_;
-  std::function<void(Answer)> done_;
-
   std::string pod_;     // its text
   NodeTextsPtr nodes_;  // null if no extender needs them
-  AskedNodes asked_;
-  std::vector<model::NodeAnswer> answers_;  // of the nodes by position
-  size_t next_ = 0;                         // the filter to call, by index in action_.extenders
 
   std::mutex mutex_;  // guards the scores
   size_t open_scores_ = 0;

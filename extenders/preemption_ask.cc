@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/utf8.h"
 
 namespace fairlead::extenders {
 namespace {
@@ -21,21 +20,6 @@ std::vector<std::string> UidsOf(const std::vector<model::AskExtenders::Victim>& 
 }
 
 }  // namespace
-
-PreemptionAsk::PreemptionAsk(std::shared_ptr<const std::vector<Endpoint>> endpoints,
-                             std::shared_ptr<ApiReader> reader, model::AskExtenders action,
-                             std::function<void(Answer)> done)
-    : endpoints_(std::move(endpoints)),
-      reader_(std::move(reader)),
-      action_(std::move(action)),
-      done_(std::move(done)),
-      asked_(action_.nodes),
-      answers_(action_.nodes.size()) {
-  for (size_t i = 0; i < answers_.size(); ++i) {
-    answers_[i].node = action_.nodes[i];
-    answers_[i].admitted = true;
-  }
-}
 
 void PreemptionAsk::Start() {
   reader_->ReadPod(action_.ns, action_.name, action_.uid,
@@ -68,7 +52,7 @@ void PreemptionAsk::ReadVictims(size_t node, size_t victim) {
                      if (absl::IsCancelled(text.status())) return self->Fail(text.status());
                      // It has gone meanwhile: another decision is better.
                      if (!text.ok()) {
-                       self->Refuse(node, std::string(text.status().message()));
+                       self->Refuse(node, text.status().message(), /*unresolvable=*/false);
                      } else {
                        self->texts_[node].push_back(*std::move(text));
                      }
@@ -112,9 +96,11 @@ absl::Status PreemptionAsk::TakeVictims(const Endpoint& endpoint,
   for (size_t i = 0; i < asked_.size(); ++i) {
     const std::vector<std::string>& named = (*victims)[i];
     if (!asked_.IsLeft(i) || named == UidsOf(action_.victims[i].pods)) continue;
-    Refuse(i, absl::StrCat("extender ", endpoint.config().url_prefix,
-                           named.empty() ? " refuses evictions there"
-                                         : " wants other pods to be evicted there"));
+    Refuse(i,
+           absl::StrCat("extender ", endpoint.config().url_prefix,
+                        named.empty() ? " refuses evictions there"
+                                      : " wants other pods to be evicted there"),
+           /*unresolvable=*/false);
   }
   return absl::OkStatus();
 }
@@ -146,24 +132,6 @@ std::string PreemptionAsk::ArgsFor(const Endpoint& endpoint) const {
     }
   }
   return PreemptionArgs(pod_, names, asked_, victims);
-}
-
-void PreemptionAsk::Refuse(size_t node, std::string reason) {
-  asked_.Remove(node);
-  answers_[node].admitted = false;
-  answers_[node].reason = TruncateUtf8(reason, kTextBytes);
-}
-
-void PreemptionAsk::Fail(const absl::Status& status, int32_t extender) {
-  // Not the same object: the thread that gets it shares nothing with this one.
-  std::exchange(done_, nullptr)(
-      {.status = absl::Status(status.code(), status.message()), .answers = {}, .failed = extender});
-}
-
-void PreemptionAsk::Succeed() {
-  std::exchange(done_, nullptr)({.status = absl::OkStatus(),
-                                 .answers = model::NodeAnswers(std::move(answers_)),
-                                 .failed = -1});
 }
 
 }  // namespace fairlead::extenders

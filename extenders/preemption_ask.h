@@ -12,33 +12,22 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "extenders/api_reader.h"
-#include "extenders/client.h"
+#include "extenders/ask_state.h"
 #include "extenders/endpoint.h"
-#include "extenders/wire.h"
-#include "scheduler/model/action.h"
-#include "scheduler/model/node_answers.h"
 
 namespace fairlead::extenders {
 
-class PreemptionAsk : public std::enable_shared_from_this<PreemptionAsk> {
+class PreemptionAsk : private AskState, public std::enable_shared_from_this<PreemptionAsk> {
  public:
-  // The positions in the action are valid. `done` is called once.
-  PreemptionAsk(std::shared_ptr<const std::vector<Endpoint>> endpoints,
-                std::shared_ptr<ApiReader> reader, model::AskExtenders action,
-                std::function<void(Answer)> done);
+  using AskState::AskState;
   void Start();
 
  private:
-  [[nodiscard]] const Endpoint& At(int32_t position) const {
-    return (*endpoints_)[static_cast<size_t>(position)];
-  }
   [[nodiscard]] bool NeedsPods() const;
   // Reads the victim at that place, and what comes behind it.
   void ReadVictims(size_t node, size_t victim);
@@ -48,20 +37,9 @@ class PreemptionAsk : public std::enable_shared_from_this<PreemptionAsk> {
                                          const absl::StatusOr<std::string>& body);
   [[nodiscard]] std::string ArgsFor(const Endpoint& endpoint) const;
   [[nodiscard]] size_t BytesFor(const Endpoint& endpoint) const;
-  void Refuse(size_t node, std::string reason);
-  void Fail(const absl::Status& status, int32_t extender = -1);
-  void Succeed();
-
-  const std::shared_ptr<const std::vector<Endpoint>> endpoints_;
-  const std::shared_ptr<ApiReader> reader_;
-  const model::AskExtenders action_;
-  std::function<void(Answer)> done_;
 
   std::string pod_;                              // its text
   std::vector<std::vector<std::string>> texts_;  // of the victims; empty if none needs them
-  AskedNodes asked_;
-  std::vector<model::NodeAnswer> answers_;  // of the nodes by position
-  size_t next_ = 0;                         // the extender to call, by index in action_.extenders
 };
 
 }  // namespace fairlead::extenders
