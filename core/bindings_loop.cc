@@ -143,7 +143,8 @@ bool DecisionLoop::Impl::BindByPlugin(state::PodId id, uint64_t action) {
   const state::PodClass& pod_class = state.pod_class(pod.pod_class);
   const framework::BindingPoints& points = engine->framework().PointsOf(pod_class);
   if (points.bind.empty()) return false;
-  PluginBinding binding{nullptr, id, pod.uid, sending_at, {}};
+  PluginBinding binding{nullptr, id, pod.uid, sending_at,
+                        framework::Progress::Failed("no plugin of the profile binds it")};
   for (framework::BindPlugin* plugin : points.bind) {
     if (!plugin->BindingApplies(pod_class)) continue;
     std::optional<framework::Progress> answer =
@@ -151,11 +152,9 @@ bool DecisionLoop::Impl::BindByPlugin(state::PodId id, uint64_t action) {
     if (!answer.has_value()) continue;
     binding.plugin = plugin;
     binding.answer = *std::move(answer);
-    plugin_bindings.emplace(action, std::move(binding));
-    return true;
+    break;
   }
-  if (points.default_binder) return false;
-  binding.answer = framework::Progress::Failed("no plugin of the profile binds it");
+  if (binding.plugin == nullptr && points.default_binder) return false;
   plugin_bindings.emplace(action, std::move(binding));
   return true;
 }

@@ -49,7 +49,7 @@ void DecisionLoop::Impl::AddEvictions(const engine::CycleResult& cycle) {
 std::vector<PreemptionAsks::Question> DecisionLoop::Impl::QuestionsAbout(
     const engine::CycleResult& cycle, size_t from, size_t to) const {
   std::vector<PreemptionAsks::Question> questions;
-  if (options.extenders.empty()) return questions;
+  if (!preemption_asks.AsksAny()) return questions;
   std::map<state::NodeId, model::AskExtenders::NodeVictims> victims;
   for (size_t i = from; i < to; ++i) {
     const engine::Eviction& eviction = cycle.evictions[i];

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/extender_interest.h"
 
 namespace fairlead::core {
 namespace {
@@ -30,16 +29,6 @@ ExtenderPlugin::ExtenderPlugin(const state::ClusterState& state,
       extenders_(std::move(extenders)),
       nodes_that_fit_(std::move(nodes_that_fit)),
       health_(extenders_.size()) {}
-
-bool IsInterested(const state::ClusterState& state, const model::ExtenderConfig& extender,
-                  const state::PodClass& pod_class) {
-  if (extender.managed_resources.empty()) return true;
-  return std::any_of(extender.managed_resources.begin(), extender.managed_resources.end(),
-                     [&](const model::ExtenderConfig::ManagedResource& managed) {
-                       const auto resource = state.resource_names().Find(managed.name);
-                       return resource.has_value() && pod_class.requests[*resource] > 0;
-                     });
-}
 
 bool ExtenderPlugin::IsAskedAbout(const model::ExtenderConfig& extender,
                                   const state::PodClass& pod_class) const {
@@ -153,16 +142,7 @@ void ExtenderPlugin::SendNext(absl::Time now, std::vector<model::Action>& action
     const state::PodId pod = state_.FindPod(row.ns, row.name);
     // The pipeline takes it back when it hears of it.
     if (pod == state::kNoId || state_.pod(pod).uid != row.uid) continue;
-    std::vector<int32_t> extenders;
-    std::string paused;
-    for (const int32_t index : AskedAbout(state_.class_of(pod))) {
-      const CallHealth& health = health_[static_cast<size_t>(index)];
-      if (!health.Pauses(now)) {
-        extenders.push_back(index);
-      } else if (!extenders_[static_cast<size_t>(index)].ignorable) {
-        paused = health.last_failure();
-      }
-    }
+    auto [extenders, paused] = health_.Choose(AskedAbout(state_.class_of(pod)), extenders_, now);
     if (!paused.empty()) {
       Fail(row, paused);
       RetireAt(now + kForgetAfter, key, row);
@@ -194,18 +174,6 @@ BindingPlugin::Progress ExtenderPlugin::Advance(absl::Time now) {
   return progress;
 }
 
-void ExtenderPlugin::TakeHealth(const std::vector<int32_t>& asked,
-                                const model::ActionResult& result, absl::Time now) {
-  for (const int32_t index : asked) {
-    CallHealth& health = health_[static_cast<size_t>(index)];
-    if (result.status.ok()) {
-      health.Succeeded();
-    } else if (index == result.extender) {
-      health.Failed(std::string(result.status.message()), now);
-    }
-  }
-}
-
 void ExtenderPlugin::TakeAnswers(const std::string& key, Row& row,
                                  const model::NodeAnswers& answers, absl::Time now) {
   const bool admitted = answers.AdmitsAny();
@@ -222,7 +190,7 @@ void ExtenderPlugin::Answered(uint64_t number, const model::ActionResult& result
   if (ask == asks_.end()) return;
   const Ask asked = std::move(ask->second);
   asks_.erase(ask);
-  TakeHealth(asked.extenders, result, now);
+  health_.Take(asked.extenders, result, now);
   const auto found = rows_.find(asked.key);
   if (found == rows_.end() || found->second.stage != Stage::kAsked ||
       found->second.number != number) {

@@ -13,8 +13,8 @@
 // (upstream: podInitialBackoffSeconds, podMaxBackoffSeconds).
 //
 // An extender that fails fails the binding of the pod, unless it is ignorable. While one is paused
-// (base/call_health.h), pods that need it fail at once, and those that do not are placed without
-// it.
+// (core/extender_health.h), pods that need it fail at once, and those that do not are placed
+// without it.
 //
 // Thread-safety: the owner's thread. Determinism: asks go out in the order of Reserve. Complexity:
 // what the engine takes to find the nodes that fit, per ask.
@@ -28,8 +28,8 @@
 #include <string>
 #include <vector>
 
-#include "base/call_health.h"
 #include "base/write_attempts.h"
+#include "core/extender_health.h"
 #include "core/reconcile/binding_plugin.h"
 #include "core/reconcile/due_times.h"
 #include "scheduler/model/cluster_event.h"
@@ -90,15 +90,13 @@ class ExtenderPlugin final : public BindingPlugin {
   void Expire(absl::Time now);
   void SendNext(absl::Time now, std::vector<model::Action>& actions);
   void Fail(Row& row, const std::string& reason);
-  void TakeHealth(const std::vector<int32_t>& asked, const model::ActionResult& result,
-                  absl::Time now);
   void TakeAnswers(const std::string& key, Row& row, const model::NodeAnswers& answers,
                    absl::Time now);
 
   const state::ClusterState& state_;
   const std::vector<model::ExtenderConfig> extenders_;
   const NodesThatFit nodes_that_fit_;
-  std::vector<CallHealth> health_;   // by extender
+  ExtenderHealth health_;
   std::map<std::string, Row> rows_;  // by key of the pod
   std::deque<std::string> queue_;    // keys; some are no longer kQueued
   struct Ask {

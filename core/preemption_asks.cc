@@ -4,13 +4,17 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/extender_interest.h"
 
 namespace fairlead::core {
 
 PreemptionAsks::PreemptionAsks(const state::ClusterState& state,
                                std::vector<model::ExtenderConfig> extenders)
     : state_(state), extenders_(std::move(extenders)), health_(extenders_.size()) {}
+
+bool PreemptionAsks::AsksAny() const {
+  return std::any_of(extenders_.begin(), extenders_.end(),
+                     [](const auto& extender) { return !extender.preempt_verb.empty(); });
+}
 
 bool PreemptionAsks::IsAsked(const model::ExtenderConfig& extender,
                              const state::PodClass& preemptor) const {
@@ -58,19 +62,12 @@ void PreemptionAsks::Refuse(const Question& question, const model::NodeAnswers* 
 }
 
 void PreemptionAsks::Send(Open open, absl::Time now, Progress& progress) {
-  std::vector<int32_t> extenders;
-  bool paused = false;
-  for (const int32_t index : open.extenders) {
-    if (!health_[static_cast<size_t>(index)].Pauses(now)) {
-      extenders.push_back(index);
-    } else if (!extenders_[static_cast<size_t>(index)].ignorable) {
-      paused = true;
-    }
+  auto [extenders, paused] = health_.Choose(open.extenders, extenders_, now);
+  if (!paused.empty()) {
+    Refuse(open.question, nullptr);
+    return Close(open.set, /*refused=*/true);
   }
-  if (paused || extenders.empty()) {
-    if (paused) Refuse(open.question, nullptr);
-    return Close(open.set, paused);
-  }
+  if (extenders.empty()) return Close(open.set, /*refused=*/false);
   open.extenders = extenders;
   const uint64_t number = next_number_++;
   const Question& question = open.question;
@@ -97,14 +94,7 @@ void PreemptionAsks::Answered(uint64_t number, const model::ActionResult& result
   if (found == asks_.end()) return;
   const Open open = std::move(found->second);
   asks_.erase(found);
-  for (const int32_t index : open.extenders) {
-    CallHealth& health = health_[static_cast<size_t>(index)];
-    if (result.status.ok()) {
-      health.Succeeded();
-    } else if (index == result.extender) {
-      health.Failed(std::string(result.status.message()), now);
-    }
-  }
+  health_.Take(open.extenders, result, now);
   const size_t before = refusals_.size();
   Refuse(open.question, result.status.ok() ? &result.node_answers : nullptr);
   Close(open.set, refusals_.size() > before);

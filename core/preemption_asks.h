@@ -8,7 +8,8 @@
 // to run, with the victims there. Victims on other nodes, which leave for a limit, are not asked
 // about.
 //
-// An extender that fails, or is paused (base/call_health.h), refuses all, unless it is ignorable.
+// An extender that fails, or is paused (core/extender_health.h), refuses all, unless it is
+// ignorable.
 //
 // Thread-safety: the owner's thread. Determinism: questions go out in the order of Add.
 // Complexity: O(1) per question and answer.
@@ -21,7 +22,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "base/call_health.h"
+#include "core/extender_health.h"
 #include "scheduler/model/action.h"
 #include "scheduler/model/cluster_event.h"
 #include "scheduler/model/extender_config.h"
@@ -38,6 +39,8 @@ class PreemptionAsks {
 
   PreemptionAsks(const state::ClusterState& state, std::vector<model::ExtenderConfig> extenders);
 
+  // False: no extender is ever asked.
+  [[nodiscard]] bool AsksAny() const;
   // Whether an extender is to be asked before pods go for one of this class.
   [[nodiscard]] bool Concerns(state::PodClassId preemptor) const;
   struct Question {
@@ -88,7 +91,7 @@ class PreemptionAsks {
 
   const state::ClusterState& state_;
   const std::vector<model::ExtenderConfig> extenders_;
-  std::vector<CallHealth> health_;  // by extender
+  ExtenderHealth health_;
   std::deque<Open> queue_;
   std::map<uint64_t, Open> asks_;  // unanswered, by number
   uint64_t next_number_ = 1;

@@ -191,7 +191,6 @@ class Checks {
   // Other settings may be taken until then: what a decision loop remembers is forgotten.
   void Reload(absl::Time until);
   void ExcuseWriters(absl::Time until) { writers_excused_until_ = until; }
-  // The cloud lied, or nodes were bought for what then went: purchases are judged leniently.
   // Whether a pod's scheduler has been told its node: what the pod was told before is not judged.
   void SetGranted(std::function<bool(const std::string& uid)> granted) {
     granted_ = std::move(granted);
@@ -200,6 +199,7 @@ class Checks {
   void GrantedBadNode(const std::string& what, absl::Time since);
   // Until then grants to guests run out, which is news, and no change.
   void ExpectLostGrants(absl::Time until) { grants_lost_until_ = until + kGuestMayTake; }
+  // The cloud lied, or nodes were bought for what then went: purchases are judged leniently.
   void ExcusePurchases() { purchases_excused_ = true; }
   // All faults are over.
   void Settle();

@@ -450,7 +450,8 @@ bool BindingPipeline::NodeIsAsDecided(const Row& row) const {
 
 bool BindingPipeline::NodeHolds(uint64_t action_id) const {
   const auto found = in_flight_.find(action_id);
-  const Row* const row = found == in_flight_.end() ? nullptr : Find(found->second);
+  if (found == in_flight_.end()) return true;
+  const Row* const row = Find(found->second);
   if (row == nullptr || row->action_id != action_id) return true;
   if (!NodeIsAsDecided(*row)) return false;
   // Pods that were bound there since, by others, may have taken its room.

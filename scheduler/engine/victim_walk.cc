@@ -28,10 +28,11 @@ bool LeafVictims::IsRefused(const std::vector<state::PodId>& pods) {
   bool refused = false;
   for (const state::PodId id : pods) {
     const state::PodRecord& pod = state_.pod(id);
-    if (!filter_.refusals->Stands(state_, pod, filter_.now, filter_.preemptors)) continue;
+    const bool by_extender = filter_.refusals->StandsFor(pod, filter_.now, filter_.preemptors);
+    if (!by_extender && !filter_.refusals->Stands(state_, pod, filter_.now)) continue;
     refused = true;
     ++refused_;
-    if (filter_.refusals->StandsFor(pod, filter_.now, filter_.preemptors)) ++refused_by_extenders_;
+    if (by_extender) ++refused_by_extenders_;
     const std::string budgets = filter_.refusals->BudgetsThatRefused(pod.uid);
     if (!budgets.empty()) refusing_.insert(budgets);
   }

@@ -73,18 +73,17 @@ bool HasAnyOther(const std::vector<PluginRef>& refs, const std::vector<ProfilePl
 }
 
 absl::Status CheckBuiltIns(const ByPoint& by_point, const std::vector<ProfilePlugin>& base) {
-  const auto needs = [&](Point point, const char* plugin, absl::string_view what) -> absl::Status {
-    if (HasPlugin(At(by_point, point), plugin)) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(NameOf(point), ": ", what));
-  };
   if (!HasAnyOther(At(by_point, Point::kQueueSort), base)) {
     return absl::InvalidArgumentError("queueSort: one plugin is needed: PrioritySort");
   }
   if (!HasAnyOther(At(by_point, Point::kBind), base)) {
     return absl::InvalidArgumentError("bind: at least one plugin is needed: DefaultBinder");
   }
-  return needs(Point::kPreEnqueue, "SchedulingGates",
-               "SchedulingGates cannot be left out: the API server binds no pod with gates");
+  if (!HasPlugin(At(by_point, Point::kPreEnqueue), "SchedulingGates")) {
+    return absl::InvalidArgumentError(
+        "preEnqueue: SchedulingGates cannot be left out: the API server binds no pod with gates");
+  }
+  return absl::OkStatus();
 }
 
 // A filter that comes without what it prepares, or without what has to follow its answer.

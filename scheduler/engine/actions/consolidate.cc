@@ -54,9 +54,6 @@ class ConsolidationPolicy final : public EvictionPolicy {
   ConsolidationPolicy(const CycleInputs& in, absl::string_view name) : in_(in), name_(name) {}
 
   [[nodiscard]] absl::string_view Name() const override { return name_; }
-  [[nodiscard]] bool MayServe(const state::PodClass& pod_class) const override {
-    return in_.framework.Evicts(pod_class);
-  }
   [[nodiscard]] int64_t Depth() const override { return in_.options.consolidation_depth; }
   // Which pods may be moved does not depend on the queue that asks.
   [[nodiscard]] queues::QueueId ScopeOf(queues::QueueId) const override { return 0; }

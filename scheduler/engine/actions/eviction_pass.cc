@@ -65,7 +65,7 @@ void EvictionPass::CollectRows() {
     if (outcome.leaf == PendingIndex::kNoQueue || outcome.step.pods.empty() ||
         !outcome.promises.empty() || outcome.behind || !policy_.MayHelp(outcome) ||
         !in_.state.workload(outcome.workload).may_preempt ||
-        !policy_.MayServe(in_.state.class_of(outcome.step.pods.front())) ||
+        !policy_.MayServe(in_.framework, in_.state.class_of(outcome.step.pods.front())) ||
         in_.placer.NeverFits(in_.state.pod(outcome.step.pods.front()).pod_class)) {
       continue;
     }

@@ -36,7 +36,10 @@ class EvictionPolicy {
   // Workloads of one leaf queue that get a turn; kUnlimited: all.
   [[nodiscard]] virtual int64_t Depth() const = 0;
   // Pods may be evicted for pods of the class.
-  [[nodiscard]] virtual bool MayServe(const state::PodClass& pod_class) const = 0;
+  [[nodiscard]] virtual bool MayServe(const framework::Framework& framework,
+                                      const state::PodClass& pod_class) const {
+    return framework.Evicts(pod_class);
+  }
   // Pods may be evicted for the outcome as it is. It has a step, and promises none.
   virtual bool MayHelp(const Outcome& outcome) = 0;
   // By priority and fair share alone, without a search, there may be victims. Pods that would only

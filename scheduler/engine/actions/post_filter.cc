@@ -15,7 +15,8 @@ class PostFilterPolicy final : public EvictionPolicy {
 
   [[nodiscard]] absl::string_view Name() const override { return "postFilter"; }
   [[nodiscard]] int64_t Depth() const override { return in_.options.preempt_depth; }
-  [[nodiscard]] bool MayServe(const state::PodClass& pod_class) const override {
+  [[nodiscard]] bool MayServe(const framework::Framework&,
+                              const state::PodClass& pod_class) const override {
     return !PluginsOf(pod_class).empty();
   }
   bool MayHelp(const Outcome& outcome) override {

@@ -13,9 +13,6 @@ class PreemptionPolicy final : public EvictionPolicy {
   explicit PreemptionPolicy(const CycleInputs& in) : in_(in) {}
 
   [[nodiscard]] absl::string_view Name() const override { return "preempt"; }
-  [[nodiscard]] bool MayServe(const state::PodClass& pod_class) const override {
-    return in_.framework.Evicts(pod_class);
-  }
   [[nodiscard]] int64_t Depth() const override { return in_.options.preempt_depth; }
   // A limit may be lifted by evicting pods that are charged to it.
   bool MayHelp(const Outcome& outcome) override {
