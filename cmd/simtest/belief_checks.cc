@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "cmd/simtest/checks.h"
 #include "core/gpu_reservations.h"
-#include "sim/world/guest_scheduler.h"
 
 namespace fairlead::simtest {
 namespace {
@@ -30,8 +29,7 @@ bool IsOnItsWay(const Belief& belief, const Truth& truth, const core::RunningRow
   const auto pod = truth.pods().find(row.pod);
   const bool shares = pod != truth.pods().end() && pod->second.facts.shares_gpu;
   // That of a guest when its scheduler does it.
-  const bool guest =
-      pod != truth.pods().end() && pod->second.facts.scheduler == sim::world::kGuestScheduler;
+  const bool guest = pod != truth.pods().end() && pod->second.facts.guest();
   const absl::Duration settled = shares  ? core::GpuSharingOptions().index_timeout + kHeard
                                  : guest ? kGuestMayTake
                                          : kSettled;

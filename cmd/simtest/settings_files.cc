@@ -12,7 +12,7 @@
 #include "cmd/simtest/catalogue.h"
 #include "cmd/simtest/checks.h"
 #include "cmd/simtest/machine_checks.h"
-#include "sim/world/guest_scheduler.h"
+#include "sim/world/facts.h"
 #include "sim/world/plan_guests.h"
 
 namespace fairlead::simtest {

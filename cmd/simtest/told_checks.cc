@@ -7,15 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "cmd/simtest/checks.h"
-#include "sim/world/guest_scheduler.h"
 
 namespace fairlead::simtest {
 namespace {
-
-// Its scheduler has been told the node, and takes its time to bind it.
-bool IsGuest(const sim::world::PodRow& row) {
-  return row.facts.scheduler == sim::world::kGuestScheduler;
-}
 
 // A verdict follows what its queue uses within that time.
 constexpr absl::Duration kFollows = absl::Seconds(5);
@@ -74,7 +68,7 @@ void Checks::CheckVerdicts() {
         Fail("verdict", absl::StrCat("pod ", key, " runs on ", pod.node, " and is told ",
                                      pod.condition.empty() ? pod.verdict : pod.condition));
       }
-    } else if (std::max(row.created, TouchedAt(key)) < (IsGuest(row) ? granted : settled) &&
+    } else if (std::max(row.created, TouchedAt(key)) < (pod.guest() ? granted : settled) &&
                pod.condition.empty() && !pod.gated && !placed.contains(key)) {
       Fail("condition",
            absl::StrCat("pod ", key, " waits and has no condition PodScheduled=False"));
@@ -135,8 +129,9 @@ void Checks::CheckGroupsTold() {
     const auto known = untold_since_.find(workload.key);
     const absl::Time since = known == untold_since_.end() ? now : known->second;
     untold[workload.key] = since;
+    // The scheduler of a guest has been told the node, and takes its time to bind the pod.
     const bool guests = std::any_of(workload.waiting.begin(), workload.waiting.end(),
-                                    [](const PodRow* row) { return IsGuest(*row); });
+                                    [](const PodRow* row) { return row->facts.guest(); });
     if (now - since <= kTold + (guests ? kGuestMayTake : absl::ZeroDuration())) continue;
     if (since <= std::max(disturbed_until_, refused_until_) + kRecovery) continue;
     Fail("told", absl::StrCat("group ", workload.key, " has waited for ",

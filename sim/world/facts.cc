@@ -8,7 +8,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "sim/world/api_json.h"
-#include "sim/world/guest_scheduler.h"
 
 namespace fairlead::sim::world {
 namespace {
@@ -167,8 +166,7 @@ PodFacts ReadPod(const Json& pod) {
   out.uid = Text(At(metadata, "uid"));
   out.node = Text(At(spec, "nodeName"));
   out.scheduler = Text(At(spec, "schedulerName"));
-  out.ours = out.scheduler == "fairlead" || out.scheduler == "kai-scheduler" ||
-             out.scheduler == kGuestScheduler;
+  out.ours = out.scheduler == "fairlead" || out.scheduler == "kai-scheduler" || out.guest();
   out.group = Text(At(annotations, "pod-group-name"));
   out.queue_label = Text(At(labels, "kai.scheduler/queue"));
   out.sub_group = Text(At(labels, "kai.scheduler/subgroup-name"));

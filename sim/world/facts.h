@@ -38,6 +38,9 @@ int64_t ReadAmount(const Json& value, bool milli);
 // How names of resources begin that no node has (field `names` of MakePod).
 inline constexpr char kUnknownResource[] = "example.com/unknown-";
 
+// Pods of this scheduler are the program's to decide about (guest_scheduler.h).
+inline constexpr char kGuestScheduler[] = "guest-scheduler";
+
 struct PodFacts {
   std::string ns, name, uid, node;
   std::string group, sub_group, queue_label, scheduler, job;
@@ -70,6 +73,7 @@ struct PodFacts {
   bool odd_amounts = false;  // that no node has
   std::string condition;     // reason of PodScheduled=False; empty: there is none
   std::string verdict;       // annotation fairlead.dev/verdict
+  [[nodiscard]] bool guest() const { return scheduler == kGuestScheduler; }
   [[nodiscard]] bool active() const { return !terminal && !node.empty(); }
   [[nodiscard]] bool waiting() const { return ours && node.empty() && !terminal && !terminating; }
   [[nodiscard]] std::string key() const { return ns + "/" + name; }

@@ -34,7 +34,7 @@ void GuestScheduler::Seen(const ApiServer::Commit& commit) {
   if (commit.type != ResourceType::kPods) return;
   const Json* const object = commit.after != nullptr ? commit.after : commit.before;
   const PodFacts pod = ReadPod(*object);
-  if (pod.scheduler != kGuestScheduler) return;
+  if (!pod.guest()) return;
   if (commit.after == nullptr || !pod.node.empty() || pod.terminating) {
     pods_.erase(pod.uid);
     return;

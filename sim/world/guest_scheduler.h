@@ -19,8 +19,6 @@
 
 namespace fairlead::sim::world {
 
-inline constexpr char kGuestScheduler[] = "guest-scheduler";
-
 class GuestScheduler {
  public:
   struct Question {

@@ -5,13 +5,11 @@
 
 #include "absl/strings/match.h"
 #include "sim/faults.h"
-#include "sim/world/guest_scheduler.h"
+#include "sim/world/facts.h"
 
 namespace fairlead::sim::world {
 namespace {
 
-constexpr char kFamily[] = "guests";
-constexpr size_t kGuestsAlways = 3;  // of so many families
 constexpr uint64_t kDice = 0x6775657374;
 
 // Guests get no shares of GPUs, and their scheduler allocates devices and volumes itself.
@@ -27,9 +25,9 @@ bool IsPlain(const Operation& job) {
 
 }  // namespace
 
-void AddGuests(uint64_t seed, const std::vector<std::string>& families, Plan& plan) {
-  if (std::find(families.begin(), families.end(), kFamily) == families.end()) return;
-  if (families.size() > kGuestsAlways && seed % 6 != 5) return;
+bool DrawsGuests(uint64_t seed) { return seed % 6 == 5; }
+
+void AddGuests(uint64_t seed, Plan& plan) {
   Random random(seed ^ kDice);
   for (Operation& operation : plan.operations) {
     // Corners go by the clock, which guests would put out of step.

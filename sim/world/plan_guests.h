@@ -5,16 +5,15 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include "sim/world/plan.h"
 
 namespace fairlead::sim::world {
 
-// Gives some of the plan's jobs to guests, if the family is among these: of a few families always,
-// else in one world of six.
-void AddGuests(uint64_t seed, const std::vector<std::string>& families, Plan& plan);
+// Whether a world has guests where many families are named: one in six.
+bool DrawsGuests(uint64_t seed);
+// Gives some of the plan's jobs to guests.
+void AddGuests(uint64_t seed, Plan& plan);
 
 // Whether some job is of guests.
 bool HasGuests(const Plan& plan);

@@ -48,6 +48,7 @@ class Generator : PlanTenants {
       }
       (CornerFamilies().contains(family) ? corners : by_chance).push_back(family);
     }
+    guests_ = DrawApart(kGuests, families, DrawsGuests(seed));
     if (seed % 8 == 0) return;
     devices_ = DrawApart(kDevices, families, DrawsDevices(seed));
     volumes_ = DrawApart(kVolumes, families, DrawsVolumes(seed));
@@ -94,6 +95,7 @@ class Generator : PlanTenants {
     if (volumes_) AddVolumeWork(plan_.seed, has_corners_, plan_);
     std::stable_sort(plan_.operations.begin(), plan_.operations.end(),
                      [](const Operation& a, const Operation& b) { return a.at_ms < b.at_ms; });
+    if (guests_) AddGuests(plan_.seed, plan_);
   }
 
  private:
@@ -341,7 +343,7 @@ class Generator : PlanTenants {
   }
 
   std::set<std::string, std::less<>> later_;
-  bool devices_ = false, volumes_ = false;
+  bool devices_ = false, volumes_ = false, guests_ = false;
 };
 
 }  // namespace
@@ -379,7 +381,6 @@ absl::StatusOr<std::vector<std::string>> ParseFamilies(absl::string_view text) {
 Plan RandomPlan(uint64_t seed, const std::vector<std::string>& families) {
   Plan plan;
   Generator(seed, families, plan).Draw();
-  AddGuests(seed, families, plan);
   return plan;
 }
 
