@@ -4,8 +4,8 @@
 #include <functional>
 
 #include "absl/strings/str_cat.h"
-#include "core/decision_loop_testing.h"
 #include "core/extender_plugin.h"
+#include "core/extenders_testing.h"
 #include "gmock/gmock.h"
 
 namespace fairlead::core::testing {
@@ -22,7 +22,7 @@ using ::testing::SizeIs;
 
 constexpr char kFpga[] = "example.com/fpga";
 
-class ExtendersTest : public NoHookTest {
+class ExtendersTest : public ExtenderLoopTest {
  protected:
   ExtendersTest() { With({Filter("http://x")}); }
 
@@ -32,36 +32,9 @@ class ExtendersTest : public NoHookTest {
     extender.filter_verb = "filter";
     return extender;
   }
-  void With(std::vector<model::ExtenderConfig> extenders) {
-    options_.extenders = std::move(extenders);
-    Restart();
-    SyncAll();
-    Put(MakeQueue("q", "", kUnlimited, kUnlimited));
-  }
   void Nodes(std::initializer_list<const char*> names, int64_t gpus = 1) {
     for (const char* name : names) Put(MakeNode(name, gpus));
   }
-  static PodBuilder Pod(const std::string& name) {
-    return std::move(PodBuilder("ns", name).Queue("q").Gpus(1));
-  }
-  using Judge = std::function<NodeAnswer(const AskExtenders&, const std::string& node)>;
-  // Answers the asks of a step by what the extender says of each node, and everything else with OK.
-  void Say(const StepResult& step, const Judge& judge) {
-    for (const Action& action : step.actions) {
-      model::ActionResult result{action.id, absl::OkStatus()};
-      if (const auto* ask = std::get_if<AskExtenders>(&action.what)) {
-        std::vector<NodeAnswer> answers;
-        for (const std::string& node : ask->nodes) {
-          answers.push_back(judge(*ask, node));
-          answers.back().node = node;
-        }
-        result.node_answers = model::NodeAnswers(std::move(answers));
-      }
-      loop_->Apply(result);
-    }
-  }
-  static NodeAnswer Yes(int64_t score = 0) { return {"", true, false, "", score}; }
-  static NodeAnswer No(const std::string& why) { return {"", false, false, why, 0}; }
   static Judge All(const NodeAnswer& answer) {
     return [answer](const AskExtenders&, const std::string&) { return answer; };
   }
@@ -69,16 +42,6 @@ class ExtendersTest : public NoHookTest {
     return [node](const AskExtenders&, const std::string& asked) {
       return asked == node ? Yes() : No("no port");
     };
-  }
-  void FailAll(const StepResult& step, int32_t extender, const std::string& why) {
-    for (const Action& action : step.actions) {
-      model::ActionResult result{action.id, absl::OkStatus()};
-      if (std::holds_alternative<AskExtenders>(action.what)) {
-        result.status = absl::UnavailableError(why);
-        result.extender = extender;
-      }
-      loop_->Apply(result);
-    }
   }
   static std::string Told(const StepResult& step) {
     std::string told;

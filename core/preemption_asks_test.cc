@@ -2,11 +2,13 @@
 // loop: every answer that may come, and what else may happen meanwhile.
 #include "core/preemption_asks.h"
 
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/decision_loop_testing.h"
+#include "core/extenders_testing.h"
 #include "gmock/gmock.h"
 
 namespace fairlead::core::testing {
@@ -19,9 +21,9 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 // Nodes a and b are full of low pods, of one GPU each. The last by uid goes first.
-class PreemptionAsksTest : public NoHookTest {
+class PreemptionAsksTest : public ExtenderLoopTest {
  protected:
-  PreemptionAsksTest() { With({Extender()}); }
+  PreemptionAsksTest() { WithVictims({Extender()}); }
 
   static model::ExtenderConfig Extender() {
     model::ExtenderConfig extender;
@@ -29,20 +31,14 @@ class PreemptionAsksTest : public NoHookTest {
     extender.preempt_verb = "preempt";
     return extender;
   }
-  void With(std::vector<model::ExtenderConfig> extenders) {
-    options_.extenders = std::move(extenders);
-    Restart();
-    SyncAll();
-    Put(MakeQueue("q", "", kUnlimited, kUnlimited));
+  void WithVictims(std::vector<model::ExtenderConfig> extenders) {
+    With(std::move(extenders));
     Class("low", 40);
     Class("high", 60);
     for (const char* node : {"a", "b"}) {
       Put(MakeNode(node, 1));
       Put(Pod(absl::StrCat("low-", node)).Priority("low", 40).On(node).Build());
     }
-  }
-  static PodBuilder Pod(const std::string& name) {
-    return std::move(PodBuilder("ns", name).Queue("q").Gpus(1));
   }
   void Class(const std::string& name, int32_t value) {
     model::PriorityClass priority_class;
@@ -71,31 +67,14 @@ class PreemptionAsksTest : public NoHookTest {
     for (const model::EvictPod& evict : Of<model::EvictPod>(step)) names.push_back(evict.name);
     return names;
   }
-  // The extender admits the nodes, and refuses the others.
-  void Say(const StepResult& step, const std::vector<std::string>& admitted) {
-    for (const Action& action : step.actions) {
-      model::ActionResult result{action.id, absl::OkStatus()};
-      if (const auto* ask = std::get_if<AskExtenders>(&action.what)) {
-        std::vector<model::NodeAnswer> answers;
-        for (const std::string& node : ask->nodes) {
-          const bool admits = std::find(admitted.begin(), admitted.end(), node) != admitted.end();
-          answers.push_back({node, admits, false, admits ? "" : "no", 0});
-        }
-        result.node_answers = model::NodeAnswers(std::move(answers));
-      }
-      loop_->Apply(result);
-    }
+  // The extender admits these nodes, and refuses the others.
+  void Admit(const StepResult& step, const std::vector<std::string>& admitted) {
+    Say(step, [&](const AskExtenders&, const std::string& node) {
+      const bool admits = std::find(admitted.begin(), admitted.end(), node) != admitted.end();
+      return admits ? Yes() : No("no");
+    });
   }
-  void Fail(const StepResult& step) {
-    for (const Action& action : step.actions) {
-      model::ActionResult result{action.id, absl::OkStatus()};
-      if (std::holds_alternative<AskExtenders>(action.what)) {
-        result.status = absl::UnavailableError("extender http://x: preempt: status 500");
-        result.extender = 0;
-      }
-      loop_->Apply(result);
-    }
-  }
+  void Fail(const StepResult& step) { FailAll(step, 0, "extender http://x: preempt: status 500"); }
   static std::string Told(const StepResult& step) {
     std::string told;
     for (const auto& write : Of<model::SetPodUnschedulable>(step)) {
@@ -113,7 +92,7 @@ TEST_F(PreemptionAsksTest, NoPodGoesBeforeTheyHaveAgreed) {
   const StepResult later = Step(2);
   EXPECT_THAT(Asks(later), IsEmpty()) << "once";
   EXPECT_THAT(Evicted(later), IsEmpty()) << "not answered yet";
-  Say(asked, {"b"});
+  Admit(asked, {"b"});
   EXPECT_THAT(Evicted(Step(3)), ElementsAre("low-b"));
 }
 
@@ -121,19 +100,19 @@ TEST_F(PreemptionAsksTest, ANodeThatTheyRefuseIsLeftAlone) {
   Want("p");
   const StepResult asked = Step(1);
   ASSERT_THAT(Asks(asked), ElementsAre("p: b low-b"));
-  Say(asked, {});
+  Admit(asked, {});
   const StepResult other = Step(2);
   EXPECT_THAT(Evicted(other), IsEmpty());
   ASSERT_THAT(Asks(other), ElementsAre("p: a low-a"));
-  Say(other, {"a"});
+  Admit(other, {"a"});
   EXPECT_THAT(Evicted(Step(3)), ElementsAre("low-a"));
 }
 
 TEST_F(PreemptionAsksTest, TheyAreAskedAgainAfterAWhile) {
   Want("p");
-  Say(Step(1), {});
+  Admit(Step(1), {});
   const StepResult other = Step(2);
-  Say(other, {});
+  Admit(other, {});
   const StepResult refused = Step(3);
   EXPECT_THAT(Asks(refused), IsEmpty());
   EXPECT_THAT(Evicted(refused), IsEmpty());
@@ -145,7 +124,7 @@ TEST_F(PreemptionAsksTest, TheyAreAskedAgainAfterAWhile) {
 TEST_F(PreemptionAsksTest, WhatTheyRefuseToOneKindOfPodsIsNotRefusedToAnother) {
   model::ExtenderConfig extender = Extender();
   extender.managed_resources = {{"example.com/fpga", true}};
-  With({extender});
+  WithVictims({extender});
   Want("p");
   const StepResult step = Step(1);
   EXPECT_THAT(Asks(step), IsEmpty()) << "it has no interest in this one";
@@ -176,7 +155,7 @@ TEST_F(PreemptionAsksTest, OneThatFailsAgainAndAgainIsPaused) {
 TEST_F(PreemptionAsksTest, OneThatIsIgnorableAndPausedIsPassedOver) {
   model::ExtenderConfig extender = Extender();
   extender.ignorable = true;
-  With({extender});
+  WithVictims({extender});
   Want("p");
   for (const int64_t second : {1, 2, 12}) Fail(Step(second));
   EXPECT_THAT(Evicted(Step(22)), SizeIs(1));
@@ -187,7 +166,7 @@ TEST_F(PreemptionAsksTest, AnAnswerForAPodThatHasGoneEvictsNone) {
   const StepResult asked = Step(1);
   loop_->Apply(model::Delete{model::Kind::kPod, "ns", "p", "uid-ns-p"});
   EXPECT_THAT(Evicted(Step(2)), IsEmpty());
-  Say(asked, {"b"});
+  Admit(asked, {"b"});
   EXPECT_THAT(Evicted(Step(3)), IsEmpty());
 }
 
@@ -196,7 +175,7 @@ TEST_F(PreemptionAsksTest, AVictimThatHasGoneMeanwhileIsNotEvicted) {
   const StepResult asked = Step(1);
   loop_->Apply(model::Delete{model::Kind::kPod, "ns", "low-b", "uid-ns-low-b"});
   EXPECT_THAT(Of<model::BindPod>(Step(2)), SizeIs(1)) << "its place is free";
-  Say(asked, {"b"});
+  Admit(asked, {"b"});
   EXPECT_THAT(Evicted(Step(3)), IsEmpty());
 }
 
@@ -209,7 +188,7 @@ TEST_F(PreemptionAsksTest, AGangIsAskedAboutAtOnceAndGoesWholeOrNotAtAll) {
   }
   const StepResult asked = Step(1);
   ASSERT_THAT(Asks(asked), ElementsAre("g-0: a low-a b low-b"));
-  Say(asked, {"a"});
+  Admit(asked, {"a"});
   const StepResult refused = Step(2);
   EXPECT_THAT(Evicted(refused), IsEmpty()) << "half of the room is of no use to it";
 }

@@ -17,6 +17,25 @@ constexpr absl::Duration kRetry = absl::Seconds(5);
 
 }  // namespace
 
+void BindAs(ApiServer* server, absl::string_view actor, const std::string& ns,
+            const std::string& name, absl::string_view uid, const std::string& node) {
+  server
+      ->Modify(
+          ResourceType::kPods, ns, name,
+          [&](Json& pod) -> absl::Status {
+            if (pod["metadata"].contains("deletionTimestamp")) {
+              return absl::FailedPreconditionError("it is terminating");
+            }
+            if (!uid.empty() && TextAt(pod, {"metadata", "uid"}) != uid) {
+              return absl::FailedPreconditionError("it is another pod");
+            }
+            pod["spec"]["nodeName"] = node;
+            return absl::OkStatus();
+          },
+          actor)
+      .IgnoreError();
+}
+
 ForeignScheduler::ForeignScheduler(EventQueue* time, ApiServer* server, uint64_t seed)
     : time_(time), server_(server), random_(seed) {
   server->Listen([this](const ApiServer::Commit& commit) {
@@ -79,18 +98,7 @@ void ForeignScheduler::Decide(const std::string& ns, const std::string& name) {
 void ForeignScheduler::Bind(const std::string& ns, const std::string& name,
                             const std::string& node) {
   if (server_->Find(ResourceType::kNodes, "", node) == nullptr) return Decide(ns, name);
-  server_
-      ->Modify(
-          ResourceType::kPods, ns, name,
-          [&](Json& pod) -> absl::Status {
-            if (pod["metadata"].contains("deletionTimestamp")) {
-              return absl::FailedPreconditionError("it is terminating");
-            }
-            pod["spec"]["nodeName"] = node;
-            return absl::OkStatus();
-          },
-          kForeignSchedulerActor)
-      .IgnoreError();
+  BindAs(server_, kForeignSchedulerActor, ns, name, /*uid=*/"", node);
 }
 
 }  // namespace fairlead::sim::world

@@ -10,11 +10,17 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "sim/event_queue.h"
 #include "sim/faults.h"
 #include "sim/world/api_server.h"
 
 namespace fairlead::sim::world {
+
+// Binds the pod as another scheduler does, unless it terminates, or is not the one of that uid (if
+// one is given).
+void BindAs(ApiServer* server, absl::string_view actor, const std::string& ns,
+            const std::string& name, absl::string_view uid, const std::string& node);
 
 class ForeignScheduler {
  public:

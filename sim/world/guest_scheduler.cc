@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "sim/world/facts.h"
+#include "sim/world/foreign_scheduler.h"
 
 namespace fairlead::sim::world {
 namespace {
@@ -114,18 +114,7 @@ void GuestScheduler::Bind(const std::string& uid, const std::string& node) {
   if (!facts.ready || facts.tainted || facts.unschedulable) return;
   const Row row = pods_.at(uid);
   if (!HasRoom(facts, row)) return;
-  server_
-      ->Modify(
-          ResourceType::kPods, row.ns, row.name,
-          [&](Json& pod) -> absl::Status {
-            if (pod["metadata"]["uid"] != uid || pod["metadata"].contains("deletionTimestamp")) {
-              return absl::FailedPreconditionError("it is another pod, or terminates");
-            }
-            pod["spec"]["nodeName"] = node;
-            return absl::OkStatus();
-          },
-          kGuestScheduler)
-      .IgnoreError();
+  BindAs(server_, kGuestScheduler, row.ns, row.name, uid, node);
 }
 
 }  // namespace fairlead::sim::world

@@ -182,13 +182,8 @@ TEST_F(ExtendersTest, OnlyPodsWithItsResourceAreItsOwnAndItBindsThem) {
 
 // Of the two nodes the extender lets pods be evicted on one alone.
 TEST_F(ExtendersTest, PodsAreEvictedWhereItAgrees) {
-  constexpr char kClasses[] = "/apis/scheduling.k8s.io/v1/priorityclasses";
-  for (const auto& [name, value] : {std::pair("low", 10), std::pair("high", 60)}) {
-    api().Delete(Path(kClasses, name));
-    api().Create(kClasses, absl::StrCat(R"({"apiVersion":"scheduling.k8s.io/v1","kind":)",
-                                        R"("PriorityClass","metadata":{"name":")", name,
-                                        R"("},"value":)", value, "}"));
-  }
+  MakePriorityClass("low", 10);
+  MakePriorityClass("high", 60);
   for (const char* name : {"a", "b"}) MakeNode(name, 1);
   answers_["/s/preempt"] = [](const Json& request) -> std::string {
     const Json* const victims = request.At({"NodeNameToVictims", "a", "Pods"});
@@ -214,7 +209,6 @@ TEST_F(ExtendersTest, PodsAreEvictedWhereItAgrees) {
   EXPECT_TRUE(Eventually("evicted", [&] { return terminates(zero_is_on_a ? "low-0" : "low-1"); }));
   EXPECT_FALSE(terminates(zero_is_on_a ? "low-1" : "low-0"));
   EXPECT_EQ(LastAsked("/s/preempt").TextAt({"Pod", "metadata", "name"}), "urgent");
-  for (const char* name : {"low", "high"}) api().Delete(Path(kClasses, name));
 }
 
 TEST_F(ExtendersTest, ADeadExtenderFailsItsPodsAndSaysSo) {

@@ -134,6 +134,15 @@ std::string IntegrationTest::InstallRights() {
                     [&] { return absl::StrContains(process.Log(), text); });
 }
 
+void IntegrationTest::MakePriorityClass(const std::string& name, int value) {
+  constexpr char kClasses[] = "/apis/scheduling.k8s.io/v1/priorityclasses";
+  api().Delete(Path(kClasses, name));
+  api().Create(kClasses, absl::StrCat(R"({"apiVersion":"scheduling.k8s.io/v1","kind":)",
+                                      R"("PriorityClass","metadata":{"name":")", name,
+                                      R"("},"value":)", value, "}"));
+  installed_.push_back(Path(kClasses, name));
+}
+
 void IntegrationTest::MakeQueue(const std::string& name, int quota, int limit) {
   const std::string free = R"({"quota":-1,"limit":-1,"overQuotaWeight":1})";
   api().Create(kQueues,

@@ -66,6 +66,8 @@ class IntegrationTest : public ::testing::Test {
 
   // GPUs of quota and limit; -1: unlimited.
   void MakeQueue(const std::string& name, int quota, int limit);
+  // In the place of one of that name; until the test ends.
+  void MakePriorityClass(const std::string& name, int value);
   // Ready at once.
   void MakeNode(const std::string& name, int gpus);
   static std::string GroupText(const std::string& name, int members,

@@ -15,7 +15,6 @@ namespace fairlead::integration {
 namespace {
 
 constexpr char kGuest[] = "team-scheduler";
-constexpr char kClasses[] = "/apis/scheduling.k8s.io/v1/priorityclasses";
 
 class GuestsTest : public IntegrationTest {
  protected:
@@ -196,10 +195,7 @@ TEST_P(GuestsByTest, PodsWithoutAQueueAreKubeSchedulersOwn) {
 
 // kube-scheduler would evict for it: its preemption knows priorities, and no queues.
 TEST_P(GuestsByTest, NothingIsEvictedForAPodThatItsQueueHolds) {
-  api().Delete(Path(kClasses, "high"));
-  api().Create(kClasses,
-               R"({"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":)"
-               R"({"name":"high"},"value":1000000})");
+  MakePriorityClass("high", 1'000'000);
   MakeQueue("team", 0, 0);
   MakeQueue("other", -1, -1);
   MakeNode("a", 1);
@@ -216,7 +212,6 @@ TEST_P(GuestsByTest, NothingIsEvictedForAPodThatItsQueueHolds) {
   }
   EXPECT_TRUE(Pod("low").At({"metadata", "deletionTimestamp"}) == nullptr);
   EXPECT_EQ(NodeOf("low"), "a");
-  api().Delete(Path(kClasses, "high"));
 }
 
 // Pods that came while Fairlead was away are placed when it is there.
