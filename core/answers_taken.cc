@@ -29,6 +29,8 @@ void DecisionLoop::Impl::TakeAnswer(const model::ActionResult& result, absl::Tim
   } else if (const auto* claim = std::get_if<InFlightClaim>(&*found)) {
     claims.Answered(claim->key, claim->reserved, status, result.resource_version, now);
     wake_at = std::min(wake_at, claims.idle_wake_at());
+  } else if (const auto* extended = std::get_if<InFlightExtendedClaim>(&*found)) {
+    claims.ExtendedAnswered(*extended, status, now);
   } else if (const auto* volume = std::get_if<InFlightVolume>(&*found)) {
     volumes.Answered(volume->claim, status, now);
   } else if (const auto* ask = std::get_if<InFlightAsk>(&*found)) {

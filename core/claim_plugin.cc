@@ -1,6 +1,7 @@
 #include "core/claim_plugin.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +18,7 @@ constexpr absl::Duration kIdleGrace = absl::Seconds(10);
 ClaimPlugin::ClaimPlugin(state::ClusterState& state, Backoff backoff)
     : state_(state),
       claims_(backoff),
+      extended_(backoff),
       rules_{.backoff = backoff, .unseen = {kIdleGrace, absl::Minutes(5)}} {}
 
 bool ClaimPlugin::Needs(const state::PodRecord& pod) const {
@@ -31,8 +33,30 @@ bool ClaimPlugin::IsLeaving(const std::string& claim) const {
 }
 
 absl::Status ClaimPlugin::Reserve(const state::PodRecord& pod, model::BindPod bind) {
+  const state::ClusterState::ExtendedClaim extended = state_.ExtendedClaimOf(pod.id);
+  model::SetExtendedClaim write;
+  if (extended.by_claim) {
+    write.claim = extended.key.substr(pod.ns.size() + 1);
+    for (const auto& resource : extended.resources) {
+      write.resources.push_back({resource.resource, resource.device_class});
+    }
+  }
+  if (write.claim == extended.told && (extended.exists || !extended.by_claim)) {
+    return ReserveDevices(pod, std::move(bind));
+  }
+  write.ns = pod.ns;
+  write.name = pod.name;
+  write.uid = pod.uid;
+  write.node = bind.node;
+  extended_.Hold(std::move(bind), std::move(write));
+  return absl::OkStatus();
+}
+
+absl::Status ClaimPlugin::ReserveDevices(const state::PodRecord& pod, model::BindPod bind) {
+  const state::ClusterState::ExtendedClaim extended = state_.ExtendedClaimOf(pod.id);
   std::vector<ClaimReservations::Claim> held;
   for (const std::string& key : state_.ClaimKeysOf(pod.id)) {
+    if (key == extended.key && !extended.by_claim) continue;
     if (IsLeaving(key)) {
       return absl::FailedPreconditionError(
           absl::StrCat("ResourceClaim ", key, " is being deallocated"));
@@ -49,16 +73,53 @@ absl::Status ClaimPlugin::Reserve(const state::PodRecord& pod, model::BindPod bi
 }
 
 void ClaimPlugin::Unreserve(const std::string& ns, const std::string& name) {
+  extended_.Drop(ns, name);
   claims_.Drop(ns, name);
 }
 
+void ClaimPlugin::PodGone(absl::string_view ns, absl::string_view name, absl::string_view uid) {
+  extended_.Drop(ns, name, uid);
+  claims_.Drop(ns, name, uid);
+}
+
+bool ClaimPlugin::IsShown(const std::string& claim) const {
+  const state::ClaimRow* row = state_.devices().Find(claim);
+  return row != nullptr && row->exists && !row->implied;
+}
+
+bool ClaimPlugin::HasWork(absl::Time now) const {
+  return claims_.HasWork(now) ||
+         extended_.HasWork(now, [this](const std::string& claim) { return IsShown(claim); });
+}
+
+// Their claims are made: what is left is as for any other pod.
+void ClaimPlugin::GoOn(BindingPlugin::Progress made) {
+  failed_ = std::move(made.failed);
+  for (model::BindPod& bind : made.reserved) {
+    const state::PodId pod = state_.FindPod(bind.ns, bind.name);
+    if (pod == state::kNoId || state_.pod(pod).uid != bind.uid) continue;
+    const Failure failure{bind.ns, bind.name, bind.uid, ""};
+    const absl::Status reserved = ReserveDevices(state_.pod(pod), std::move(bind));
+    if (reserved.ok()) continue;
+    failed_.push_back(failure);
+    failed_.back().reason = std::string(reserved.message());
+  }
+}
+
 BindingPlugin::Progress ClaimPlugin::Advance(absl::Time now) {
+  Progress made = extended_.Step(now, [this](const std::string& claim) { return IsShown(claim); });
+  std::vector<model::Action> actions = std::move(made.actions);
+  GoOn(std::move(made));
   ClaimReservations::Outcome due = claims_.Step(now);
   for (const model::ResourceClaim& claim : due.claims) {
     // The decision already counted an allocation in flight: this changes no capacity.
     if (state_.UpsertDeviceObject(claim).Any() && !claim.allocated) freed_ = true;
   }
-  return {std::move(due.actions), std::move(due.bindings), std::move(due.failed)};
+  actions.insert(actions.end(), std::make_move_iterator(due.actions.begin()),
+                 std::make_move_iterator(due.actions.end()));
+  std::vector<Failure> failed = std::exchange(failed_, {});
+  failed.insert(failed.end(), due.failed.begin(), due.failed.end());
+  return {std::move(actions), std::move(due.bindings), std::move(failed)};
 }
 
 void ClaimPlugin::Answered(const std::string& claim, bool reserved, const absl::Status& status,

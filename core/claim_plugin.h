@@ -1,12 +1,15 @@
-// The plugin for pods' ResourceClaims in a binding: it waits until each claim of the pod has its
-// devices and is reserved for the pod (claim_reservations.h). Thread-safety: the owner's thread.
+// The plugin for pods' ResourceClaims in a binding: it makes the claim for extended resources, if
+// the node gives them so (extended_claims.h), and waits until each claim of the pod has its devices
+// and is reserved for the pod (claim_reservations.h). Thread-safety: the owner's thread.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
 
 #include "base/write_attempts.h"
 #include "core/claim_reservations.h"
+#include "core/extended_claims.h"
 #include "core/reconcile/binding_plugin.h"
 #include "scheduler/state/cluster_state.h"
 
@@ -20,13 +23,22 @@ class ClaimPlugin final : public BindingPlugin {
   absl::Status Reserve(const state::PodRecord& pod, model::BindPod bind) override;
   void Unreserve(const std::string& ns, const std::string& name) override;
   Progress Advance(absl::Time now) override;
-  [[nodiscard]] bool HasWork(absl::Time now) const override { return claims_.HasWork(now); }
-  [[nodiscard]] absl::Time wake_at() const override { return claims_.wake_at(); }
+  [[nodiscard]] bool HasWork(absl::Time now) const override;
+  [[nodiscard]] absl::Time wake_at() const override {
+    return std::min(claims_.wake_at(), extended_.wake_at());
+  }
+  // The pod is gone.
+  void PodGone(absl::string_view ns, absl::string_view name, absl::string_view uid);
 
   [[nodiscard]] ClaimReservations& claims() { return claims_; }
   // The answer to an action of Advance or FreeIdle (ClaimReservations::Answered).
   void Answered(const std::string& claim, bool reserved, const absl::Status& status,
                 const std::string& version, absl::Time now);
+  // The answer to a SetExtendedClaim.
+  void ExtendedAnswered(const InFlightExtendedClaim& sent, const absl::Status& status,
+                        absl::Time now) {
+    extended_.Answered(sent, status, now);
+  }
   // True if devices became free since the last call, so that something new may be decided.
   [[nodiscard]] bool TakeFreed() { return std::exchange(freed_, false); }
   // Deallocates claims that their pods have not used for a while. Lowers `wake_at` to the next time
@@ -41,11 +53,17 @@ class ClaimPlugin final : public BindingPlugin {
     WriteAttempts deallocation;
     [[nodiscard]] absl::Time due() const;
   };
+  // Reserves the devices of the pod's claims, all of which are made.
+  absl::Status ReserveDevices(const state::PodRecord& pod, model::BindPod bind);
+  void GoOn(BindingPlugin::Progress made);
+  [[nodiscard]] bool IsShown(const std::string& claim) const;
   // Its deallocation may be done, and the watch does not show it yet.
   [[nodiscard]] bool IsLeaving(const std::string& claim) const;
 
   state::ClusterState& state_;
   ClaimReservations claims_;
+  ExtendedClaims extended_;
+  std::vector<Failure> failed_;
   const WriteAttempts::Rules rules_;  // of deallocations
   std::map<std::string, Idle> idle_;  // by key of the claim
   bool freed_ = false;

@@ -371,7 +371,7 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
         held_back.PodGone(removed.ns, removed.name);
       }
       shares.shares().PodGone(removed.ns, removed.name, removed.uid);
-      claims.claims().Drop(removed.ns, removed.name, removed.uid);
+      claims.PodGone(removed.ns, removed.name, removed.uid);
       volumes.PodGone(removed.ns, removed.name, removed.uid);
       break;
     case model::Kind::kNode:

@@ -109,6 +109,14 @@ struct Writer {
   std::string operator()(const model::DeallocateClaim& a) const {
     return absl::StrCat("deallocate-claim ", a.ns, "/", a.name, " ", a.uid);
   }
+  std::string operator()(const model::SetExtendedClaim& a) const {
+    std::string text = absl::StrCat("extended-claim ", a.ns, "/", a.name, " ", a.uid, " ", a.node,
+                                    " ", a.claim.empty() ? "none" : a.claim);
+    for (const model::SetExtendedClaim::Resource& resource : a.resources) {
+      absl::StrAppend(&text, " ", resource.name, " by ", resource.device_class);
+    }
+    return text;
+  }
   std::string operator()(const model::BindVolume& a) const {
     return absl::StrCat("bind-volume ", a.volume, " ", a.uid, " to ", a.claim_ns, "/", a.claim_name,
                         " ", a.claim_uid);

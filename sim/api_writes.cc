@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/strings.h"
 #include "scheduler/model/api_names.h"
+#include "scheduler/model/device_names.h"
 #include "simdjson.h"
 
 namespace fairlead::sim {
@@ -365,6 +366,34 @@ absl::Status ApiWrites::Commit(const model::DeallocateClaim& write) {
     claim.devices.clear();
     claim.reserved_for.clear();
   });
+  return absl::OkStatus();
+}
+
+absl::Status ApiWrites::Commit(const model::SetExtendedClaim& write) {
+  const std::string key = model::Key(write.ns, write.name);
+  const absl::Status there = Precondition<model::Pod>(*server_, key, write.uid);
+  if (!there.ok()) return there;
+  const model::ResourceList requests = server_->Find<model::Pod>(key)->spec.requests;
+  const std::string claim_key = model::Key(write.ns, write.claim);
+  if (!write.claim.empty() && server_->Find<model::ResourceClaim>(claim_key) == nullptr) {
+    model::ResourceClaim claim;
+    claim.meta.ns = write.ns;
+    claim.meta.name = write.claim;
+    model::OwnerReference& owner = claim.meta.owners.emplace_back();
+    owner.kind = "Pod";
+    owner.name = write.name;
+    owner.uid = write.uid;
+    owner.controller = true;
+    for (size_t i = 0; i < write.resources.size(); ++i) {
+      model::DeviceRequest& request = claim.requests.emplace_back();
+      request.name = absl::StrCat("container-0-request-", i);
+      request.device_class = write.resources[i].device_class;
+      const std::string& resource = write.resources[i].name;
+      request.count = model::DevicesOfAmount(resource, model::Get(requests, resource));
+    }
+    if (const absl::Status made = server_->Create(std::move(claim)); !made.ok()) return made;
+  }
+  server_->Modify<model::Pod>(key, [&](model::Pod& pod) { pod.extended_claim = write.claim; });
   return absl::OkStatus();
 }
 

@@ -44,6 +44,7 @@ class ApiWrites {
   absl::Status Commit(const model::DeletePod& write);
   absl::Status Commit(const model::ReserveClaim& write);
   absl::Status Commit(const model::DeallocateClaim& write);
+  absl::Status Commit(const model::SetExtendedClaim& write);
   absl::Status Commit(const model::BindVolume& write);
   absl::Status Commit(const model::SelectVolumeNode& write);
   absl::Status Commit(const model::ApplyConfigMap& write);  // has no object: the simulator has no

@@ -29,7 +29,8 @@ const char* ActionName(const model::Action& action) {
                                            "ask_extenders",
                                            "nominate_node",
                                            "call_plugin",
-                                           "set_pod_group_scheduled"};
+                                           "set_pod_group_scheduled",
+                                           "set_extended_claim"};
   static_assert(std::size(kNames) == std::variant_size_v<decltype(model::Action::what)>);
   return kNames[action.what.index()];
 }
@@ -79,6 +80,9 @@ std::string Describe(const model::Action& action) {
                               what.name);
         } else if constexpr (std::is_same_v<T, model::DeallocateClaim>) {
           return absl::StrCat("deallocate claim ", what.ns, "/", what.name);
+        } else if constexpr (std::is_same_v<T, model::SetExtendedClaim>) {
+          return absl::StrCat(what.claim.empty() ? "no claim" : "claim",
+                              " for the extended resources of pod ", what.ns, "/", what.name);
         } else if constexpr (std::is_same_v<T, model::BindVolume>) {
           return absl::StrCat("bind volume ", what.volume, " to claim ", what.claim_ns, "/",
                               what.claim_name);

@@ -81,6 +81,8 @@ void TakePlan(const core::StepResult& result, Plan& plan) {
   for (const model::Action& action : result.actions) {
     if (const auto* bind = std::get_if<model::BindPod>(&action.what)) {
       plan.bind[model::Key(bind->ns, bind->name)] = bind->node;
+    } else if (const auto* extended = std::get_if<model::SetExtendedClaim>(&action.what)) {
+      plan.bind[model::Key(extended->ns, extended->name)] = extended->node;
     } else if (const auto* claim = std::get_if<model::ReserveClaim>(&action.what)) {
       // The pods are bound once the claim is reserved.
       for (const model::ReserveClaim::Consumer& pod : claim->pods) {

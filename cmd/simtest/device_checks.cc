@@ -58,6 +58,9 @@ void DeviceChecks::OnBinding(const PodRow& row) {
 bool DeviceChecks::IsRefused(const PodFacts& pod) const {
   if (!server_->RefusesAnyClaim()) return false;
   return std::any_of(pod.claims.begin(), pod.claims.end(), [&](const PodClaim& claim) {
+    if (claim.extended > 0) {
+      return server_->RefusesClaim(absl::StrCat(pod.name, "-extended-resources-"));
+    }
     return server_->RefusesClaim(claim.generated ? sim::world::GeneratedClaimPrefix(pod.name)
                                                  : claim.claim);
   });

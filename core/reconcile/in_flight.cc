@@ -36,6 +36,10 @@ std::optional<InFlight> WhatMatters(const model::Action& action) {
   if (const auto* deallocate = std::get_if<model::DeallocateClaim>(&action.what)) {
     return InFlightClaim{model::Key(deallocate->ns, deallocate->name), false};
   }
+  if (const auto* extended = std::get_if<model::SetExtendedClaim>(&action.what)) {
+    return InFlightExtendedClaim{model::Key(extended->ns, extended->name), extended->uid,
+                                 extended->claim};
+  }
   if (const auto* bind = std::get_if<model::BindVolume>(&action.what)) {
     return InFlightVolume{model::Key(bind->claim_ns, bind->claim_name)};
   }

@@ -58,6 +58,11 @@ struct InFlightClaim {
   std::string key;        // "ns/name"
   bool reserved = false;  // a ReserveClaim, else a DeallocateClaim
 };
+// The claim that gives a pod its extended resources (core/extended_claims.h).
+struct InFlightExtendedClaim {
+  std::string pod, uid;  // "ns/name"
+  std::string claim;
+};
 // What a PersistentVolumeClaim is to be given (core/volume_plugin.h).
 struct InFlightVolume {
   std::string claim;  // "ns/name"
@@ -71,7 +76,7 @@ using InFlight =
     std::variant<InFlightEviction, InFlightRequest, InFlightProvider, InFlightReservation,
                  InFlightPodDeletion, InFlightConfigMap, InFlightClaim, InFlightVolume,
                  InFlightStatus, InFlightAnnotations, InFlightUsage, InFlightTaint,
-                 InFlightRequestEnd, InFlightAsk, InFlightGroupCondition>;
+                 InFlightRequestEnd, InFlightAsk, InFlightGroupCondition, InFlightExtendedClaim>;
 
 class InFlightActions {
  public:

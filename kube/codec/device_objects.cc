@@ -79,6 +79,9 @@ void ReadClassSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
   reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
     if (key == "selectors") ReadSelectors(reader, v, path.Field(key), out.selectors);
     if (key == "config") ReadConfig(reader, v, path.Field(key), out.config);
+    if (key == "extendedResourceName") {
+      reader.String(v, path.Field(key), out.extended_resource);
+    }
   });
 }
 

@@ -166,6 +166,12 @@ void ReadStatus(JsonReader& reader, JsonValue value, const FieldPath& path, PodD
     }
     if (key == "nominatedNodeName") reader.String(v, at, pod.nominated_node_name);
     if (key == "resourceClaimStatuses") ReadGeneratedClaims(reader, v, at, draft);
+    if (key == "extendedResourceClaimStatus") {
+      reader.Fields(v, at, [&](absl::string_view field, JsonValue name) {
+        if (field != "resourceClaimName") return;
+        reader.String(name, at.Field(field), pod.extended_claim);
+      });
+    }
   });
 }
 

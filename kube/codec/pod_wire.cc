@@ -75,6 +75,14 @@ bool ReadGeneratedClaim(absl::string_view bytes, PodDraft& draft) {
   return r.ok();
 }
 
+bool ReadExtendedClaim(absl::string_view bytes, model::Pod& pod) {
+  WireReader r(bytes);
+  while (r.Next()) {
+    if (r.field() == 2) pod.extended_claim = r.String();
+  }
+  return r.ok();
+}
+
 bool ReadSpec(absl::string_view bytes, const FieldPath& path, PodDraft& draft) {
   model::Pod& pod = draft.pod;
   model::PodSpec& spec = pod.spec;
@@ -214,6 +222,9 @@ bool ReadStatus(absl::string_view bytes, PodDraft& draft) {
         break;
       case 15:
         r.Check(ReadGeneratedClaim(r.Bytes(), draft));
+        break;
+      case 18:
+        r.Check(ReadExtendedClaim(r.Bytes(), pod));
         break;
       default:
         break;

@@ -9,6 +9,7 @@
 #include "kube/codec/codec.h"
 #include "kube/codec/encode_parts.h"
 #include "kube/write/claim_protocol.h"
+#include "kube/write/extended_claim_protocol.h"
 #include "kube/write/write_answers.h"
 #include "scheduler/model/group_kind.h"
 
@@ -413,6 +414,7 @@ struct Maker {
                   [a](absl::Time) { return EncodeConfigMap(a); });
   }
   Result operator()(const model::ReserveClaim& a) const { return MakeClaimProtocol(a); }
+  Result operator()(const model::SetExtendedClaim& a) const { return MakeExtendedClaimProtocol(a); }
   Result operator()(const model::DeallocateClaim& a) const {
     return Simple(absl::StrCat("deallocate claim ", model::Key(a.ns, a.name)), Shape::kUpdate,
                   [a](absl::Time) { return EncodeDeallocateClaim(a); });

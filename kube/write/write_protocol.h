@@ -36,6 +36,8 @@
 //   apply     of a config map, server-side and by force: may be repeated at will.
 //   claim     the finalizer, if it is to be allocated and has none, then the status
 //             (claim_protocol.h). To deallocate: 409 FailedPrecondition, the claim has changed.
+//   extended  the claim for a pod's extended resources, and the pod's status that names it
+//             (extended_claim_protocol.h).
 //   volume    a claim for a volume, a node for a claim: one patch of the version that was seen. 409
 //             FailedPrecondition: the object has changed. 422 InvalidArgument.
 //   taint     GET the node; another uid: FailedPrecondition; nothing to change: OK without a write;

@@ -30,6 +30,7 @@ struct Laner {
   WriteLane operator()(const model::CreateGpuReservation&) const { return WriteLane::kBind; }
   WriteLane operator()(const model::ApplyConfigMap&) const { return WriteLane::kBind; }
   WriteLane operator()(const model::ReserveClaim&) const { return WriteLane::kBind; }
+  WriteLane operator()(const model::SetExtendedClaim&) const { return WriteLane::kBind; }
   WriteLane operator()(const model::BindVolume&) const { return WriteLane::kBind; }
   WriteLane operator()(const model::SelectVolumeNode&) const { return WriteLane::kBind; }
   WriteLane operator()(const model::AskExtenders&) const { return WriteLane::kBind; }
@@ -81,6 +82,7 @@ struct ObjectNamer {
   }
   std::string operator()(const model::ReserveClaim& a) const { return Claim(a); }
   std::string operator()(const model::DeallocateClaim& a) const { return Claim(a); }
+  std::string operator()(const model::SetExtendedClaim& a) const { return Pod(a); }
   std::string operator()(const model::BindVolume& a) const {
     return absl::StrCat("volume/", a.volume);
   }

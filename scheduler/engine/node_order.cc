@@ -57,7 +57,9 @@ bool NodeOrders::FitsIdle(const framework::Framework& framework, const framework
                           const state::NodeInfo& node) {
   if (!node.TakesBindings()) return false;
   const state::PodClass& wanted = future.pod_class;
-  const bool claims = !wanted.spec->resource_claims.empty() || !wanted.spec->claims_to_join.empty();
+  const model::PodSpec& spec = *wanted.spec;
+  const bool claims =
+      !spec.resource_claims.empty() || !spec.claims_to_join.empty() || spec.extended->Any();
   if (wanted.SharesGpu() || claims) {
     framework::Context now = future;
     now.capacity = framework::Capacity::kNow;

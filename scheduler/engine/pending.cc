@@ -31,7 +31,7 @@ bool IsOrdinary(const state::ClusterState& state, const state::PodRecord& pod) {
   const model::PodSpec& spec = *state.pod_class(pod.pod_class).spec;
   return pod.status == PodStatus::kPending && pod.details->invalid.empty() &&
          pod.details->nominated_node.empty() && spec.resource_claims.empty() &&
-         spec.claim_templates.empty();
+         spec.claim_templates.empty() && !spec.extended->Any();
 }
 
 // Nothing is odd about the workload but, perhaps, its pods.

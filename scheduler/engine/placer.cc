@@ -87,7 +87,8 @@ Placer::Candidate Placer::Look(state::PodClassId pod_class, state::NodeId id, Mo
 
 bool Placer::MayWait(const state::PodClass& pod_class) const {
   return expected_.Any() || requester_.has_value() || pod_class.SharesGpu() ||
-         !pod_class.spec->resource_claims.empty() || !pod_class.spec->claims_to_join.empty();
+         !pod_class.spec->resource_claims.empty() || !pod_class.spec->claims_to_join.empty() ||
+         pod_class.spec->extended->Any();
 }
 
 std::optional<Placer::Choice> Placer::BestByOrder(state::PodClassId pod_class, Mode mode) {

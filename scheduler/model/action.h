@@ -226,6 +226,20 @@ struct DeallocateClaim {
   std::string ns, name, uid, resource_version;
 };
 
+// Makes the claim that gives a pod its extended resources, unless it is there, and says in the
+// pod's status which one it is (KEP-5004). FailedPrecondition if the name is another claim's, or
+// the pod another pod. AlreadyExists does not occur.
+struct SetExtendedClaim {
+  std::string ns, name, uid;  // of the pod
+  std::string node;           // where it is to be bound
+  std::string claim;          // empty: the status is to name none, and nothing is made
+  struct Resource {
+    std::string name, device_class;
+    friend bool operator==(const Resource&, const Resource&) = default;
+  };
+  std::vector<Resource> resources = {};  // by name
+};
+
 // Names the claim in spec.claimRef of a volume, if the volume is still of that version; then the
 // volume controller binds the two (upstream's static binding). FailedPrecondition if it is not.
 struct BindVolume {
@@ -250,7 +264,7 @@ struct Action {
                DeleteNodeRequest, SetNodeTaint, LaunchNode, TerminateNode, EmitEvent,
                CreateGpuReservation, DeletePod, ApplyConfigMap, StoreUsage, ReserveClaim,
                DeallocateClaim, BindVolume, SelectVolumeNode, AskExtenders, NominateNode,
-               CallPlugin, SetPodGroupScheduled>
+               CallPlugin, SetPodGroupScheduled, SetExtendedClaim>
       what;
 };
 // Tens of thousands are made in one step.

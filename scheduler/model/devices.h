@@ -36,9 +36,13 @@ struct DeviceConfig {
   friend bool operator==(const DeviceConfig&, const DeviceConfig&) = default;
 };
 
+// Every device class gives the extended resource of this name with its own name behind it.
+inline constexpr char kDeviceClassResourcePrefix[] = "deviceclass.resource.kubernetes.io/";
+
 struct DeviceClass {
   ObjectMeta meta;
   std::vector<std::string> selectors;  // CEL; a device has to satisfy all of them
+  std::string extended_resource;       // spec.extendedResourceName: what it gives besides; or empty
   std::vector<DeviceConfig> config;    // without `requests`
   std::string invalid;
 };
@@ -162,6 +166,12 @@ struct ResourceClaim {
 
   [[nodiscard]] bool IsReservedFor(absl::string_view uid) const {
     return std::find(reserved_for.begin(), reserved_for.end(), uid) != reserved_for.end();
+  }
+  // It was made for that pod, and goes with it.
+  [[nodiscard]] bool IsOfPod(absl::string_view uid) const {
+    return std::any_of(meta.owners.begin(), meta.owners.end(), [&](const OwnerReference& owner) {
+      return owner.controller && owner.kind == "Pod" && owner.uid == uid;
+    });
   }
 };
 

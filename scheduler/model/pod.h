@@ -205,6 +205,19 @@ struct ScoringRequests {
   }
 };
 
+// Extended resources of a pod that device classes give (KEP-5004): a node that has no device plugin
+// for them gives devices of the classes instead, by a claim that is the pod's own.
+struct ExtendedDevices {
+  std::vector<std::string> resources;  // by name
+  ResourceList demands;                // what the claim asks for, as scheduler/model/device_names.h
+  [[nodiscard]] bool Any() const { return !resources.empty(); }
+  friend bool operator==(const ExtendedDevices&, const ExtendedDevices&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const ExtendedDevices& e) {
+    return H::combine(std::move(h), e.resources, e.demands);
+  }
+};
+
 struct PodSpec {
   std::string ns;         // part of the class: affinity terms and spread count within namespaces
   ResourceList requests;  // effective, without "pods"
@@ -254,6 +267,7 @@ struct PodSpec {
   std::string claim_problem;                // why its claims keep it from every node
   std::string missing_claim;                // the missing object, if that is the reason
   std::vector<std::string> claims_to_join;  // "ns/name": it must run where these are
+  Boxed<ExtendedDevices> extended;          // in `requests` by the names of the resources alone
   Boxed<VolumeNeeds> volume_needs;          // what its volumes ask of its node
   NodeAnswers node_answers;                 // of extenders, about this pod (SetNodeAnswers)
 
@@ -271,8 +285,8 @@ struct PodSpec {
         s.pod_anti_affinity, s.topology_spread, s.host_ports, s.volume_claims, s.inline_disks,
         s.config_map_names, s.resource_claims, s.labels_for_affinity, s.selected_by_others,
         s.legacy_mig, s.claim_templates, s.claim_problem, s.missing_claim, s.claims_to_join,
-        *s.volume_needs, s.guaranteed, s.containers, s.scoring_requests, s.profile, *s.images,
-        s.spread_origin, s.node_answers, s.labels_for_plugins, s.required_features);
+        *s.extended, *s.volume_needs, s.guaranteed, s.containers, s.scoring_requests, s.profile,
+        *s.images, s.spread_origin, s.node_answers, s.labels_for_plugins, s.required_features);
   }
 };
 
@@ -301,6 +315,8 @@ struct Pod {
   std::vector<std::string> generated_claims;
   // Claims from templates that generated_claims does not have yet: "NAME of template TEMPLATE".
   std::vector<std::string> awaited_claims;
+  // status.extendedResourceClaimStatus: the claim that gives its extended resources; empty: none.
+  std::string extended_claim;
   // What it has of the NUMA nodes of its machine, as annotated: observed before predicted. Empty:
   // not known.
   std::vector<ZoneAmounts> numa_zones;

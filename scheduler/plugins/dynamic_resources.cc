@@ -10,6 +10,7 @@
 #include "scheduler/plugins/args.h"
 #include "scheduler/plugins/common.h"
 #include "scheduler/state/device_placement.h"
+#include "scheduler/state/extended_claims.h"
 
 namespace fairlead::plugins {
 namespace {
@@ -21,6 +22,8 @@ using state::ClaimRow;
 using state::NodeDevice;
 
 constexpr char kNotHere[] = "resourceclaim not available on the node";
+constexpr char kMixed[] =
+    "node(s) have some of the pod's extended resources by device plugin and others by DRA";
 constexpr char kTooMany[] = "resourceclaim has too many ways to choose devices of the node";
 
 // Do all pods that the claim is reserved for terminate, or are they gone? Then it will be freed,
@@ -100,6 +103,11 @@ Promises PromisesOn(const Context& context, const state::NodeInfo& node) {
     for (const auto& [name, amount] : spec.requests) {
       if (state::IsDemand(name)) model::Add(promises.demands, name, amount);
     }
+    if (state::SourceOf(node.object, *spec.extended) == state::DeviceSource::kClaim) {
+      for (const auto& [name, amount] : spec.extended->demands) {
+        model::Add(promises.demands, name, amount);
+      }
+    }
     promises.kept.insert(promises.kept.end(), spec.claims_to_join.begin(),
                          spec.claims_to_join.end());
   }
@@ -132,7 +140,8 @@ model::ResourceList OpenDemands(const Context& context) {
   for (const std::string& key : context.pod_class.spec->claims_to_join) {
     const ClaimRow* row = book.Find(key);
     if (row == nullptr || !row->object.allocated || row->consumers.empty() ||
-        context.state.class_of(row->consumers.front()).spec != context.pod_class.spec) {
+        context.state.class_of(row->consumers.front()).spec != context.pod_class.spec ||
+        context.state.IsExtendedClaim(key, row->consumers.front())) {
       continue;
     }
     const auto held = book.AskOf(row->object);
@@ -175,7 +184,16 @@ bool DynamicResources::Filter(const Context& context, const state::NodeInfo& nod
       return Refuse(why, Code::kUnschedulable, kNotHere);
     }
   }
-  const model::ResourceList open = OpenDemands(context);
+  model::ResourceList open = OpenDemands(context);
+  switch (state::SourceOf(node.object, *spec.extended)) {
+    case state::DeviceSource::kPlugin:
+      break;
+    case state::DeviceSource::kMixed:
+      return Refuse(why, Code::kUnschedulableAndUnresolvable, kMixed);
+    case state::DeviceSource::kClaim:
+      for (const auto& [name, amount] : spec.extended->demands) model::Add(open, name, amount);
+      break;
+  }
   if (open.empty() && spec.claims_to_join.empty()) return true;
   const state::DeviceAllocator& book = context.state.devices();
   const bool empty = context.capacity == Capacity::kEmpty;

@@ -23,7 +23,9 @@ class DynamicResources final : public framework::FilterPlugin {
     return framework::Depends::kNodeUsage;
   }
   [[nodiscard]] bool FilterApplies(const state::PodClass& pod_class) const override {
-    return !pod_class.spec->resource_claims.empty() || !pod_class.spec->claim_templates.empty();
+    const model::PodSpec& spec = *pod_class.spec;
+    return !spec.resource_claims.empty() || !spec.claim_templates.empty() ||
+           !spec.claims_to_join.empty() || !spec.claim_problem.empty() || spec.extended->Any();
   }
   bool Filter(const framework::Context& context, const state::NodeInfo& node,
               framework::Status* why) const override;

@@ -92,7 +92,7 @@ bool GpuKind::Filter(const framework::Context& context, const state::NodeInfo& n
       return Never(why, "node(s) offer MIG as plain GPUs (strategy single), not by profile");
     }
   }
-  if (spec.gpu_share.IsSet() && node.allocatable[model::kGpu] == 0 &&
+  if (spec.gpu_share.IsSet() && (node.gpus_by_claim || node.allocatable[model::kGpu] == 0) &&
       context.state.devices().CountGpus(node.name()) > 0) {
     return Never(why, "fractional/shared GPU pods are not yet supported on DRA-only nodes");
   }

@@ -41,6 +41,8 @@
 
 namespace fairlead::state {
 
+struct ClaimFault;  // claim_fault.h
+
 // What an event did, for the caller's dirty tracking. All false: nothing that a decision reads
 // changed.
 struct Change {
@@ -247,6 +249,22 @@ class ClusterState {
   // The pod's claims that exist, with the devices that they hold or are decided to get: what has to
   // be written before the pod is bound.
   [[nodiscard]] std::vector<model::ResourceClaim> ClaimsOf(PodId pod) const;
+  // What devices of a class give of a pod's requests.
+  struct BackedResource {
+    std::string resource, device_class;
+    int64_t devices = 0;
+    friend bool operator==(const BackedResource&, const BackedResource&) = default;
+  };
+  // The claim that gives a pod its extended resources (extended_claims.h).
+  struct ExtendedClaim {
+    std::string key;        // one of ClaimKeysOf(); empty: it needs none on any node
+    std::string told;       // the name in its status; empty: none
+    bool exists = false;    // the API server shows it
+    bool by_claim = false;  // on its node, or the one decided: else it needs none there
+    std::vector<BackedResource> resources;
+  };
+  [[nodiscard]] ExtendedClaim ExtendedClaimOf(PodId pod) const;
+  [[nodiscard]] bool IsExtendedClaim(absl::string_view key, PodId pod) const;
   // "ns/name" of all its claims. Valid until the next change.
   [[nodiscard]] const std::vector<std::string>& ClaimKeysOf(PodId pod) const;
   [[nodiscard]] const Volumes& volumes() const { return volumes_; }
@@ -424,9 +442,14 @@ class ClusterState {
   struct PodClaims {
     std::vector<std::string> keys;  // "ns/name"; first those that the spec names
     size_t named = 0;
-    std::string awaited;  // of the first template that has not become a claim yet; empty: none
+    std::string awaited;   // of the first template that has not become a claim yet; empty: none
+    std::string extended;  // the last of the keys, if it is its extended claim; else empty
+    std::string told;      // by the pod's status: the name of its extended claim, or empty
     friend bool operator==(const PodClaims&, const PodClaims&) = default;
   };
+  // What a claim asks for.
+  using AskClaim =
+      absl::FunctionRef<absl::StatusOr<std::vector<RequestDemand>>(const model::ResourceClaim&)>;
   static bool SameWithoutClaims(const model::PodSpec& classed, const model::PodSpec& spec);
   // What the node offers: its object's amounts, and its devices for each demand.
   void ReadAllocatable(NodeInfo& node);
@@ -434,13 +457,34 @@ class ClusterState {
   void RefreshAllDevices();
   // True if the pod has claims.
   bool ReadClaims(const PodRecord& record, const model::Pod& pod);
+  void SetClaims(PodId pod, PodClaims claims);
   void ForgetClaims(PodId pod);
+  // Extended claims (extended_claims.cc): what the devices of classes give of the requests, by
+  // name of the resource.
+  [[nodiscard]] std::vector<BackedResource> BackedResources(
+      const model::ResourceList& requests) const;
+  // "" if it has none. `told`: by its status. `bound`: the API server shows it on a node.
+  [[nodiscard]] std::string ExtendedClaimOf(const PodRecord& record,
+                                            const model::ResourceList& requests,
+                                            absl::string_view told, bool bound) const;
+  [[nodiscard]] model::ResourceClaim ImpliedClaim(const PodRecord& record,
+                                                  const model::ResourceList& requests) const;
+  void ImplyExtendedClaim(const PodRecord& record, const PodClaims& claims,
+                          const model::ResourceList& requests);
+  static bool MayImply(const PodRecord& record);
+  // Another class gives a resource, or none does. O(pods).
+  void RenewExtendedClaims();
+  void ResolveExtended(const PodRecord& record, const std::string& key, AskClaim ask,
+                       ClaimFault& fault, model::PodSpec& spec) const;
+  // What the node's devices give of extended resources that it has no device plugin for.
+  [[nodiscard]] std::vector<std::pair<model::ResourceIndex, int64_t>> BackedAmounts(
+      const NodeInfo& node) const;
+  void ReadBackedAllocatable(NodeInfo& node) const;
+  [[nodiscard]] std::string CheckBackedAllocatable(const NodeInfo& node) const;
   // Decides again which pod carries the claim, and the classes of those that name it.
   void RefreshClaim(const std::string& key);
   void RefreshPodClaims(PodId id);
-  // Adds to the spec what the pod's claims make of its class. `ask`: what a claim asks for.
-  using AskClaim =
-      absl::FunctionRef<absl::StatusOr<std::vector<RequestDemand>>(const model::ResourceClaim&)>;
+  // Adds to the spec what the pod's claims make of its class.
   void ResolveClaims(const PodRecord& record, AskClaim ask, model::PodSpec& spec) const;
   [[nodiscard]] std::string QueueFault(const PodRecord& record, const std::string& key,
                                        const model::ResourceClaim& claim) const;

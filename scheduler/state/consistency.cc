@@ -141,9 +141,13 @@ std::string ClusterState::CheckNode(const NodeInfo& node) const {
 model::Resources ClusterState::CountedForQueues(const NodeInfo& node) const {
   if (!CountsForQueues(node)) return {};
   model::Resources share = node.allocatable;
-  share.Set(model::kGpu, share[model::kGpu] +
-                             std::min(OtherGpusMilli(node.object.allocatable), kMaxNodeAmount) +
-                             1000 * devices_.CountGpus(node.name()));
+  int64_t others_milli = std::min(OtherGpusMilli(node.object.allocatable), kMaxNodeAmount) +
+                         1000 * devices_.CountGpus(node.name());
+  // Those that claims give for plain requests are in `share` already.
+  if (node.gpus_by_claim) {
+    others_milli = std::max<int64_t>(0, others_milli - share[model::kGpu]);
+  }
+  share.Set(model::kGpu, share[model::kGpu] + others_milli);
   for (size_t i = 0; i < share.size(); ++i) {
     const auto resource = static_cast<model::ResourceIndex>(i);
     const int64_t others = node.used_by_others[resource];

@@ -198,16 +198,18 @@ void DeviceAllocator::ReadCounters(const std::string& node, std::vector<NodeDevi
   }
 }
 
-void DeviceAllocator::UpsertClass(const model::DeviceClass& device_class) {
+bool DeviceAllocator::UpsertClass(const model::DeviceClass& device_class) {
   classes_[device_class.meta.name] = device_class;
   RefreshDemandsOf(device_class.meta.name);
+  return ReadResourceNames();
 }
 
-void DeviceAllocator::RemoveClass(absl::string_view name) {
+bool DeviceAllocator::RemoveClass(absl::string_view name) {
   const auto it = classes_.find(name);
-  if (it == classes_.end()) return;
+  if (it == classes_.end()) return false;
   classes_.erase(it);
   RefreshDemandsOf(name);
+  return ReadResourceNames();
 }
 
 void DeviceAllocator::RefreshDemandsOf(absl::string_view device_class) {
@@ -498,7 +500,8 @@ void DeviceAllocator::Free(const std::string& key, ClaimRow& row) {
 bool DeviceAllocator::UpsertClaim(const model::ResourceClaim& claim) {
   const std::string key = model::Key(claim.meta);
   ClaimRow& row = Row(key);
-  if (row.exists && ReadsTheSame(row.object, claim)) {
+  const bool was_implied = std::exchange(row.implied, false);
+  if (row.exists && !was_implied && ReadsTheSame(row.object, claim)) {
     row.object = claim;
     return false;
   }
@@ -525,7 +528,7 @@ void DeviceAllocator::RemoveClaim(absl::string_view key) {
   const auto it = claims_.find(key);
   if (it == claims_.end()) return;
   Free(it->first, it->second);
-  it->second.exists = false;
+  it->second.exists = it->second.implied = false;
   it->second.object = {};
   it->second.last.clear();
   DropIfUnused(it->first);

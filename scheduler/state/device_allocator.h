@@ -62,6 +62,8 @@ struct RequestDemand {
 struct ClaimRow {
   ClaimId id = kNoId;
   bool exists = false;  // false: pods name it, the API server has not shown it
+  // It is to be made when its pod is bound: `object` is what it will be, without uid and version.
+  bool implied = false;
   model::ResourceClaim object;
   std::vector<PodId> consumers;      // live pods that name it; the first carries it
   std::vector<std::string> devices;  // keys: what it holds, by the API or by a decision
@@ -77,12 +79,24 @@ class DeviceAllocator {
   // ---- objects; the names of the nodes whose devices changed
   std::vector<std::string> UpsertSlice(const model::ResourceSlice& slice);
   std::vector<std::string> RemoveSlice(absl::string_view name);
-  void UpsertClass(const model::DeviceClass& device_class);
-  void RemoveClass(absl::string_view name);
+  // True if another class gives some extended resource from now on.
+  bool UpsertClass(const model::DeviceClass& device_class);
+  bool RemoveClass(absl::string_view name);
   // Takes over what the API says the claim holds. False if nothing changed that decisions read.
   bool UpsertClaim(const model::ResourceClaim& claim);
   void RemoveClaim(absl::string_view key);
+  // A claim that is to be made. Nothing if the API server shows one.
+  void ImplyClaim(const model::ResourceClaim& claim);
+  // It is not to be made any more. Nothing if the API server shows one.
+  void UnimplyClaim(const std::string& key);
 
+  // ---- extended resources
+  // The class that gives it, null if none does. If several do, the newest, then the first by name
+  // (k8s.io/dynamic-resource-allocation, deviceclass/extendedresourcecache).
+  [[nodiscard]] const std::string* ClassOfResource(absl::string_view resource) const;
+  [[nodiscard]] const std::map<std::string, std::string, std::less<>>& class_of_resource() const {
+    return class_of_resource_;
+  }
   // ---- demands
   // What a claim asks for, or holds if it is allocated; an error says why that is unknown.
   [[nodiscard]] absl::StatusOr<std::vector<RequestDemand>> AskOf(
@@ -173,6 +187,7 @@ class DeviceAllocator {
   // Reads the selectors again, and looks at all devices.
   void RefreshDemand(Demand& demand);
   void RefreshDemandsOf(absl::string_view device_class);
+  bool ReadResourceNames();
   // Reads the devices of a pool again; the nodes of all its slices.
   std::set<std::string> RefreshPool(const PoolKey& key);
   void RebuildNode(const std::string& node);
@@ -191,6 +206,7 @@ class DeviceAllocator {
   std::map<PoolKey, Pool> pools_;
   std::map<std::string, std::set<std::string>, std::less<>> slices_of_node_;  // names
   std::map<std::string, model::DeviceClass, std::less<>> classes_;
+  std::map<std::string, std::string, std::less<>> class_of_resource_;
   std::map<std::string, ClaimRow, std::less<>> claims_;
   std::vector<const std::string*> keys_;  // of claims_, by ClaimRow::id
   std::vector<ClaimId> free_ids_;

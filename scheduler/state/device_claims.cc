@@ -16,7 +16,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "scheduler/model/api_names.h"
+#include "scheduler/state/claim_fault.h"
 #include "scheduler/state/cluster_state.h"
+#include "scheduler/state/extended_claims.h"
 
 namespace fairlead::state {
 namespace {
@@ -26,6 +28,7 @@ model::PodSpec WithoutClaims(model::PodSpec spec) {
   spec.claim_problem.clear();
   spec.missing_claim.clear();
   spec.claims_to_join.clear();
+  spec.extended = {};
   auto& requests = spec.requests;
   requests.erase(std::remove_if(requests.begin(), requests.end(),
                                 [](const auto& entry) { return IsDemand(entry.first); }),
@@ -57,6 +60,7 @@ void ClusterState::ReadAllocatable(NodeInfo& node) {
   }
   node.other_gpus_milli =
       model::SaturatingAdd(node.other_gpus_milli, 1000 * devices_.CountGpus(node.name()));
+  ReadBackedAllocatable(node);
 }
 
 void ClusterState::RefreshDevices(NodeId id) {
@@ -75,12 +79,15 @@ void ClusterState::RefreshAllDevices() {
 }
 
 bool ClusterState::ReadClaims(const PodRecord& record, const model::Pod& pod) {
-  if (pod.spec.resource_claims.empty() && pod.spec.claim_templates.empty()) {
+  PodClaims read;
+  read.told = pod.extended_claim;
+  read.extended = ExtendedClaimOf(record, pod.spec.requests, read.told, !pod.node_name.empty());
+  if (pod.spec.resource_claims.empty() && pod.spec.claim_templates.empty() && read.told.empty() &&
+      read.extended.empty()) {
     if (pod_claims_.empty() || !pod_claims_.contains(record.id)) return false;
     ForgetClaims(record.id);
     return false;
   }
-  PodClaims read;
   for (const std::string& name : pod.spec.resource_claims) {
     read.keys.push_back(model::Key(record.ns, name));
   }
@@ -93,29 +100,38 @@ bool ClusterState::ReadClaims(const PodRecord& record, const model::Pod& pod) {
   } else if (pod.generated_claims.size() < pod.spec.claim_templates.size()) {
     read.awaited = "of a template";
   }
-  const auto found = pod_claims_.find(record.id);
-  if (found != pod_claims_.end() && found->second == read) return true;
-  if (found != pod_claims_.end()) ForgetClaims(record.id);
-  for (const std::string& key : read.keys) {
+  if (!read.extended.empty()) read.keys.push_back(read.extended);
+  SetClaims(record.id, std::move(read));
+  ImplyExtendedClaim(record, pod_claims_.at(record.id), pod.spec.requests);
+  return true;
+}
+
+void ClusterState::SetClaims(PodId id, PodClaims claims) {
+  const auto found = pod_claims_.find(id);
+  if (found != pod_claims_.end() && found->second == claims) return;
+  if (found != pod_claims_.end()) ForgetClaims(id);
+  if (claims.keys.empty() && claims.awaited.empty() && claims.told.empty()) return;
+  for (const std::string& key : claims.keys) {
     std::vector<PodId>& consumers = devices_.Row(key).consumers;
-    if (std::find(consumers.begin(), consumers.end(), record.id) == consumers.end()) {
-      consumers.push_back(record.id);
+    if (std::find(consumers.begin(), consumers.end(), id) == consumers.end()) {
+      consumers.push_back(id);
     }
   }
-  pod_claims_[record.id] = std::move(read);
-  return true;
+  pod_claims_[id] = std::move(claims);
 }
 
 void ClusterState::ForgetClaims(PodId pod) {
   const auto it = pod_claims_.find(pod);
   if (it == pod_claims_.end()) return;
   const std::vector<std::string> keys = std::move(it->second.keys);
+  const std::string extended = std::move(it->second.extended);
   pod_claims_.erase(it);
   for (const std::string& key : keys) {
     std::vector<PodId>& consumers = devices_.Row(key).consumers;
     const bool carried = !consumers.empty() && consumers.front() == pod;
     consumers.erase(std::remove(consumers.begin(), consumers.end(), pod), consumers.end());
     if (carried) devices_.Release(key);
+    if (key == extended) devices_.UnimplyClaim(key);
     devices_.DropIfUnused(key);
     if (devices_.Find(key) != nullptr) RefreshClaim(key);
   }
@@ -186,22 +202,6 @@ absl::StatusOr<std::vector<RequestDemand>> DemandsFor(const PodRecord& pod,
   return ask(decided);
 }
 
-// The first thing that is wrong.
-struct ClaimFault {
-  std::string problem, missing;
-
-  template <typename... Text>
-  void Refuse(const Text&... text) {
-    if (problem.empty()) problem = absl::StrCat(text...);
-  }
-  // `about` is told before it, where that is not the same.
-  void Lacks(absl::string_view about, absl::string_view what) {
-    if (!problem.empty()) return;
-    problem = absl::StrCat(about, what, kDoesNotExist);
-    missing = std::string(what);
-  }
-};
-
 }  // namespace
 
 // Whether a claim that the spec names may be used from the queue of the pod, as in KAI.
@@ -237,7 +237,7 @@ void ClusterState::ResolveClaims(const PodRecord& record, AskClaim ask,
   if (found == pod_claims_.end()) return;
   const PodClaims& claims = found->second;
   ClaimFault fault;
-  if (!claims_readable_) {
+  if (!claims_readable_ && !claims.keys.empty()) {
     fault.Refuse(
         "needs ResourceClaims, but the API server does not have resource.k8s.io/v1, or "
         "Fairlead may not read it");
@@ -245,9 +245,13 @@ void ClusterState::ResolveClaims(const PodRecord& record, AskClaim ask,
   if (!claims.awaited.empty()) fault.Lacks("", absl::StrCat("ResourceClaim ", claims.awaited));
   for (size_t i = 0; i < claims.keys.size(); ++i) {
     const std::string& key = claims.keys[i];
+    if (key == claims.extended) {
+      ResolveExtended(record, key, ask, fault, spec);
+      continue;
+    }
     const ClaimRow& row = *devices_.Find(key);
     const std::string name = absl::StrCat("ResourceClaim ", key);
-    if (!row.exists) {
+    if (!row.exists || row.implied) {
       fault.Lacks("", name);
       continue;
     }
@@ -318,6 +322,7 @@ void ClusterState::RetryRefusedClaims() {
 Change ClusterState::SetClaimsReadable(bool readable) {
   if (claims_readable_ == readable) return {};
   claims_readable_ = readable;
+  RenewExtendedClaims();
   RefreshAllClaims();
   ++version_;
   return {.workloads = true};
@@ -354,11 +359,16 @@ const std::vector<std::string>& ClusterState::ClaimKeysOf(PodId id) const {
 void ClusterState::TakeDevices(PodId id) {
   const auto found = pod_claims_.find(id);
   if (found == pod_claims_.end() || !HoldsNode(pods_[id].status)) return;
+  const NodeInfo& node = nodes_[pods_[id].node];
+  const model::ExtendedDevices& extended = *classes_[pods_[id].pod_class].spec->extended;
   std::vector<std::string> carried;
   for (const std::string& key : found->second.keys) {
-    if (devices_.Row(key).consumers.front() == id) carried.push_back(key);
+    if (devices_.Row(key).consumers.front() != id) continue;
+    const bool by_plugin =
+        key == found->second.extended && SourceOf(node.object, extended) != DeviceSource::kClaim;
+    if (!by_plugin) carried.push_back(key);
   }
-  devices_.Take(carried, nodes_[pods_[id].node].name());
+  devices_.Take(carried, node.name());
 }
 
 void ClusterState::ReleaseDevices(PodId id) {
@@ -421,7 +431,8 @@ Change ClusterState::UpsertDeviceObject(const model::DeviceObject& object) {
       if (const NodeId node = FindNode(name); node != kNoId) RefreshDevices(node);
     }
   } else if (const auto* device_class = std::get_if<model::DeviceClass>(&object)) {
-    devices_.UpsertClass(*device_class);
+    const bool renewed = devices_.UpsertClass(*device_class);
+    if (renewed) RenewExtendedClaims();
     RefreshAllDevices();
     RefreshAllClaims();
   } else {
@@ -437,7 +448,7 @@ Change ClusterState::UpsertDeviceObject(const model::DeviceObject& object) {
 }
 
 Change ClusterState::RemoveDeviceClass(absl::string_view name) {
-  devices_.RemoveClass(name);
+  if (devices_.RemoveClass(name)) RenewExtendedClaims();
   RefreshAllDevices();
   RefreshAllClaims();
   ++version_;
@@ -458,7 +469,14 @@ Change ClusterState::RemoveResourceClaim(absl::string_view ns, absl::string_view
     Tell({.kind = StateChange::Kind::kClaim, .row = row->id});
   }
   devices_.RemoveClaim(key);
-  if (devices_.Find(key) != nullptr) RefreshClaim(key);
+  if (const ClaimRow* row = devices_.Find(key); row != nullptr) {
+    for (const PodId id : row->consumers) {
+      const PodRecord& record = pods_[id];
+      if (!MayImply(record)) continue;
+      ImplyExtendedClaim(record, pod_claims_.at(id), classes_[record.pod_class].spec->requests);
+    }
+    RefreshClaim(key);
+  }
   RetryRefusedClaims();
   ++version_;
   return {.workloads = true, .capacity = true};
@@ -492,6 +510,7 @@ std::string ClusterState::CheckDevices() const {
         return absl::StrCat("node ", name, ": devices of ", demand);
       }
     }
+    if (std::string wrong = CheckBackedAllocatable(node); !wrong.empty()) return wrong;
   }
   for (const auto& [id, claims] : pod_claims_) {
     const PodRecord& pod = pods_[id];

@@ -23,7 +23,7 @@ int64_t CeilDiv(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
 // Whole GPUs that are free.
 int64_t FreeGpus(const NodeInfo& node, GpuCapacity room) {
-  int64_t free = node.allocatable[model::kGpu];
+  int64_t free = node.gpus_by_claim ? 0 : node.allocatable[model::kGpu];
   if (room != GpuCapacity::kEmpty) {
     free = model::SaturatingAdd(free, -node.used[model::kGpu]);
     if (room == GpuCapacity::kFuture)

@@ -122,6 +122,7 @@ struct NodeInfo {
   std::unique_ptr<NumaNode> numa;     // null: its NUMA nodes are not known
   int64_t gpu_memory_mib = 0;         // of one GPU; 0: unknown
   int64_t other_gpus_milli = 0;       // of allocatable, what queues count as GPUs besides kGpu
+  bool gpus_by_claim = false;         // kGpu of allocatable are devices (extended_claims.h)
   uint64_t version = 0;               // grows with any change to the node or to what is on it
   uint64_t object_version = 0;        // grows when `object`, `kind`, `usable` or `exists` changes
 

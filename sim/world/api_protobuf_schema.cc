@@ -294,6 +294,12 @@ constexpr MessageSchema kPodCondition = Schema(kPodConditionFields);
 constexpr FieldSchema kClaimStatusFields[] = {{"name", 1, kString},
                                               {"resourceClaimName", 2, kString}};
 constexpr MessageSchema kClaimStatus = Schema(kClaimStatusFields);
+constexpr FieldSchema kExtendedRequestFields[] = {
+    {"containerName", 1, kString}, {"resourceName", 2, kString}, {"requestName", 3, kString}};
+constexpr MessageSchema kExtendedRequest = Schema(kExtendedRequestFields);
+constexpr FieldSchema kExtendedClaimFields[] = {
+    {"requestMappings", 1, kMessage, kList, &kExtendedRequest}, {"resourceClaimName", 2, kString}};
+constexpr MessageSchema kExtendedClaim = Schema(kExtendedClaimFields);
 constexpr FieldSchema kPodStatusFields[] = {
     {"phase", 1, kString},
     {"conditions", 2, kMessage, kList, &kPodCondition},
@@ -305,7 +311,8 @@ constexpr FieldSchema kPodStatusFields[] = {
     {"qosClass", 9, kString},
     {"nominatedNodeName", 11, kString},
     {"resourceClaimStatuses", 15, kMessage, kList, &kClaimStatus},
-    {"observedGeneration", 17, kInt}};
+    {"observedGeneration", 17, kInt},
+    {"extendedResourceClaimStatus", 18, kMessage, kOne, &kExtendedClaim}};
 constexpr MessageSchema kPodStatus = Schema(kPodStatusFields);
 constexpr FieldSchema kPodFields[] = {{"metadata", 1, kMessage, kOne, &kMeta},
                                       {"spec", 2, kMessage, kOne, &kPodSpec},

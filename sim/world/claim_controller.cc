@@ -113,6 +113,7 @@ void ClaimController::SyncPod(const Key& key) {
         server_->Find(ResourceType::kResourceClaims, key.first, claim.claim) != nullptr) {
       continue;
     }
+    if (claim.extended > 0) continue;  // the scheduler makes it
     if (claim.generated) {
       MakeGenerated(*pod, claim);
       return WakePod(key, 5, 300);  // its status may have changed the object

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -39,8 +40,19 @@ bool TermMatches(absl::string_view term, const std::string& driver, const Device
 
 std::vector<PodClaim> ReadPodClaims(const Json& pod) {
   std::vector<PodClaim> out;
+  int64_t devices = 0;
+  for (const Json& container : ItemsAt(pod, {"spec", "containers"})) {
+    const std::string text = TextAt(container, {"resources", "requests", kExtendedResource});
+    int64_t asked = 0;
+    if (absl::SimpleAtoi(text, &asked)) devices += asked;
+  }
+  if (devices > 0) {
+    out.push_back({"extended",
+                   TextAt(pod, {"status", "extendedResourceClaimStatus", "resourceClaimName"}),
+                   true, devices});
+  }
   for (const Json& entry : ItemsAt(pod, {"spec", "resourceClaims"})) {
-    PodClaim claim{TextAt(entry, {"name"}), TextAt(entry, {"resourceClaimName"}), false};
+    PodClaim claim{TextAt(entry, {"name"}), TextAt(entry, {"resourceClaimName"}), false, 0};
     claim.generated = claim.claim.empty();
     if (claim.generated) {
       for (const Json& status : ItemsAt(pod, {"status", "resourceClaimStatuses"})) {

@@ -23,11 +23,16 @@ inline constexpr char kClaimSpec[] = "sim/claim";
 // The queue that the shared claim's label is to name.
 inline constexpr char kClaimQueue[] = "sim/claim-queue";
 
-// An entry of spec.resourceClaims.
+// The extended resource that a device class of these worlds gives, which no node has otherwise.
+inline constexpr char kExtendedResource[] = "example.com/device";
+inline constexpr char kExtendedClass[] = "sim-any";
+
+// An entry of spec.resourceClaims, or the claim for the pod's extended resources.
 struct PodClaim {
   std::string name;        // within the pod
   std::string claim;       // the ResourceClaim; empty: none is made yet
-  bool generated = false;  // the claim controller makes it for this pod alone
+  bool generated = false;  // it is made for this pod alone, by the claim controller
+  int64_t extended = 0;    // devices; the scheduler makes it
   friend bool operator==(const PodClaim&, const PodClaim&) = default;
 };
 std::vector<PodClaim> ReadPodClaims(const Json& pod);

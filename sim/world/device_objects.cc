@@ -58,10 +58,12 @@ Json MakeDeviceClass(const Operation& fields) {
     absl::StrAppend(&expression, " && ",
                     Attribute("model", compare, absl::StrCat("\"", model, "\"")));
   }
-  return {{"apiVersion", "resource.k8s.io/v1"},
-          {"kind", "DeviceClass"},
-          {"metadata", {{"name", fields.Text("name")}}},
-          {"spec", {{"selectors", Selector(expression)}}}};
+  Json made = {{"apiVersion", "resource.k8s.io/v1"},
+               {"kind", "DeviceClass"},
+               {"metadata", {{"name", fields.Text("name")}}},
+               {"spec", {{"selectors", Selector(expression)}}}};
+  if (!fields.Text("gives").empty()) made["spec"]["extendedResourceName"] = fields.Text("gives");
+  return made;
 }
 
 Json MakeSlice(const std::string& node, const std::string& node_uid, int64_t generation,

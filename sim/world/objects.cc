@@ -188,6 +188,9 @@ Json MakePod(const Operation& fields, const std::string& name) {
     requests["nvidia.com/gpu"] = fields.Text("gpu");
     limits["nvidia.com/gpu"] = fields.Text("gpu");
   }
+  if (!fields.Text("extended").empty()) {
+    requests[kExtendedResource] = limits[kExtendedResource] = fields.Text("extended");
+  }
   for (int64_t i = fields.Number("names"); i > 0; --i) {
     const std::string resource = absl::StrCat(kUnknownResource, LabelOf(name), "-", i);
     requests[resource] = limits[resource] = "1";

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "sim/world/device_facts.h"
 #include "sim/world/plan_dice.h"
 
 namespace fairlead::sim::world {
@@ -44,6 +45,19 @@ class Devices : PlanDice {
     if (OneIn(3)) Crashes();
   }
 
+  // Jobs whose pods request an extended resource that a class gives.
+  void AddExtended() {
+    if (OneIn(2)) return;
+    Times(1, 4, [&] { ExtendedWork(); });
+    if (!OneIn(3)) return;
+    const int64_t at = Sometime();
+    At(at, "delete-device-class").With("name", kExtendedClass);
+    At(at + random_.Between(1, 20'000), "device-class")
+        .With("name", kExtendedClass)
+        .With("but", kCornerModel)
+        .With("gives", kExtendedResource);
+  }
+
   void AddCorners() {
     // So many selectors take their time: only some worlds have them.
     if (plan_.seed % 6 == 3) ManySelectors();
@@ -53,7 +67,10 @@ class Devices : PlanDice {
 
  private:
   void Cluster() {
-    At(0, "device-class").With("name", "sim-any").With("but", kCornerModel);
+    At(0, "device-class")
+        .With("name", kExtendedClass)
+        .With("but", kCornerModel)
+        .With("gives", kExtendedResource);
     At(0, "device-class").With("name", "sim-a").With("model", "a");
     for (const std::string& node : nodes_) SetDevices(0, node);
     if (OneIn(2)) SetDevices(0, "*");
@@ -91,6 +108,22 @@ class Devices : PlanDice {
     const uint64_t kind = random_.Below(6);
     job.With("claim", kind < 4 ? "own" : kind == 4 ? "shared" : "both");
     job.With("devices", random_.Between(1, 2));
+    job.With("pods", pods).With("grouping", OneIn(4) ? "none" : "own");
+    job.With("min", OneIn(2) ? pods : 1);
+    if (OneIn(6)) {
+      job.With("kind", "deployment");
+    } else {
+      job.With("run", random_.Between(3, 25));
+    }
+    if (OneIn(4)) job.With("class", OneIn(2) ? "train" : "high");
+  }
+
+  void ExtendedWork() {
+    const int64_t pods = random_.Between(1, 4);
+    jobs_.push_back(absl::StrCat("x", jobs_.size()));
+    Operation& job =
+        Job(random_.Between(500, plan_.end_ms - 5 * kSecond), jobs_.back(), Any(queues_));
+    job.With("cpu", random_.Between(1, 4) * 500).With("extended", random_.Between(1, 2));
     job.With("pods", pods).With("grouping", OneIn(4) ? "none" : "own");
     job.With("min", OneIn(2) ? pods : 1);
     if (OneIn(6)) {
@@ -240,6 +273,7 @@ void AddDevices(uint64_t seed, bool corners, Plan& plan) {
   Devices devices(seed, plan);
   devices.Add();
   if (corners) devices.AddCorners();
+  devices.AddExtended();
 }
 
 }  // namespace fairlead::sim::world

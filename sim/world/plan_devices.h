@@ -1,5 +1,6 @@
 // Family `devices`: devices of dynamic resource allocation on the nodes, jobs whose pods have
-// claims, and what people, drivers and webhooks do to them.
+// claims or request an extended resource that a class gives, and what people, drivers and webhooks
+// do to them.
 //
 // Pods with shared claims are not preemptible: what evicts them evicts them again and again
 // (docs/known-issues.md).

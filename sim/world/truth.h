@@ -13,6 +13,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -184,6 +185,8 @@ class Truth {
   void NoteDeparture(const PodFacts& facts);
   // Null if the pod has not one claim alone, which there is and which is its own.
   [[nodiscard]] const ClaimFacts* OnlyClaimOf(const PodFacts& pod) const;
+  // What its one claim asks for, also if the scheduler is still to make it. Nothing: not known.
+  [[nodiscard]] std::optional<DeviceAsk> OnlyAskOf(const PodFacts& pod) const;
   // For how many of the workload's pods the node has the devices.
   [[nodiscard]] int64_t DevicePlaces(const Workload& workload, const std::string& node) const;
   // For how many of the workload's pods the node has the volumes, or may get them.

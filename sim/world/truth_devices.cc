@@ -143,14 +143,20 @@ const ClaimFacts* Truth::OnlyClaimOf(const PodFacts& pod) const {
   return claim;
 }
 
+std::optional<DeviceAsk> Truth::OnlyAskOf(const PodFacts& pod) const {
+  if (const ClaimFacts* const claim = OnlyClaimOf(pod); claim != nullptr) return claim->ask;
+  if (pod.claims.size() != 1 || pod.claims[0].extended == 0) return std::nullopt;
+  return DeviceAsk{kExtendedClass, pod.claims[0].extended, {}};
+}
+
 bool Truth::KnowsClaims(const Workload& workload) const {
-  const ClaimFacts* first = nullptr;
+  std::optional<DeviceAsk> first;
   for (const PodRow* row : workload.waiting) {
     if (row->facts.claims.empty()) continue;
-    const ClaimFacts* const claim = OnlyClaimOf(row->facts);
-    if (claim == nullptr) return false;
-    if (first == nullptr) first = claim;
-    if (!(claim->ask == first->ask)) return false;
+    const std::optional<DeviceAsk> ask = OnlyAskOf(row->facts);
+    if (!ask.has_value()) return false;
+    if (!first.has_value()) first = ask;
+    if (!(*ask == *first)) return false;
   }
   return true;
 }
@@ -159,11 +165,12 @@ int64_t Truth::DevicePlaces(const Workload& workload, const std::string& node) c
   constexpr int64_t kAny = INT64_MAX;
   const PodFacts& pod = workload.waiting.front()->facts;
   if (pod.claims.empty()) return kAny;
-  const ClaimFacts* const claim = OnlyClaimOf(pod);
-  if (claim == nullptr) return 0;
-  const int64_t free = devices_.FreeOn(node, claim->ask);
+  const std::optional<DeviceAsk> ask = OnlyAskOf(pod);
+  if (!ask.has_value()) return 0;
+  const int64_t free = devices_.FreeOn(node, *ask);
   if (!pod.claims[0].generated) {
-    const bool has_it = claim->allocated ? claim->node == node : free >= claim->ask.count;
+    const ClaimFacts& claim = *OnlyClaimOf(pod);
+    const bool has_it = claim.allocated ? claim.node == node : free >= claim.ask.count;
     return has_it ? kAny : 0;
   }
   int64_t here = 0;  // have their devices there already
@@ -171,7 +178,7 @@ int64_t Truth::DevicePlaces(const Workload& workload, const std::string& node) c
     const ClaimFacts* const own = OnlyClaimOf(row->facts);
     if (own != nullptr && own->allocated && own->node == node) ++here;
   }
-  return here + free / std::max<int64_t>(1, claim->ask.count);
+  return here + free / std::max<int64_t>(1, ask->count);
 }
 
 }  // namespace fairlead::sim::world
