@@ -63,6 +63,7 @@ struct GuestAnswer {
     kUndecided,  // it has not been seen, or not been decided about
     kWaits,      // on no node, for `reason`
     kGranted,    // on `node` alone
+    kHeld,       // on `node`, which is reserved for it, once its gang is reserved
   };
   Kind kind = Kind::kUndecided;
   std::string node, reason;
@@ -113,7 +114,9 @@ class DecisionLoop {
 
   // What another scheduler is told that asks about a pod of its own (guest_grants.h). An input like
   // an event, between two steps: if the pod has a node, the scheduler may be binding it.
-  GuestAnswer AskGuest(const model::Pod& pod, absl::Time now);
+  // `reserved_on`: not empty if the scheduler has reserved that node for the pod, and asks whether
+  // it may bind it.
+  GuestAnswer AskGuest(const model::Pod& pod, absl::string_view reserved_on, absl::Time now);
   // What was granted since the last call; and all grants that have not ended.
   std::vector<GuestGrant> TakeGrants();
   [[nodiscard]] std::vector<GuestGrant> Grants() const;

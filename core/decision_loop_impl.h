@@ -146,7 +146,9 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   // Whatever has become of the pod.
   void EndGrant(const std::string& uid);
   void EndGrants(absl::Time now);
-  GuestAnswer AskGuest(const model::Pod& pod, absl::Time now);
+  GuestAnswer AskGuest(const model::Pod& pod, absl::string_view reserved_on, absl::Time now);
+  // Of a pod with a grant, for which its scheduler has reserved the node: its gang is reserved too.
+  [[nodiscard]] bool GangIsReserved(const state::PodRecord& pod, absl::Time now) const;
 
   // Tells plugins that judge nodes elsewhere which pods wait.
   void TellWhatWaits();

@@ -10,14 +10,28 @@ void GuestGrants::Add(uint64_t id, GuestGrant grant, absl::Time now) {
   due_.Add(until, grant.uid);
   new_.push_back(grant);
   const std::string uid = grant.uid;
-  grants_.insert_or_assign(uid, Row{id, std::move(grant), now, until});
+  grants_.insert_or_assign(uid, Row{id, std::move(grant), now, until, absl::InfinitePast()});
 }
 
-const std::string* GuestGrants::Ask(absl::string_view uid, absl::Time now) {
+const std::string* GuestGrants::NodeOf(absl::string_view uid) const {
   const auto row = grants_.find(uid);
-  if (row == grants_.end()) return nullptr;
+  return row == grants_.end() ? nullptr : &row->second.grant.node;
+}
+
+void GuestGrants::Told(absl::string_view uid, absl::Time now) {
+  const auto row = grants_.find(uid);
+  if (row == grants_.end()) return;
   row->second.until = std::min(now + bind_timeout_, row->second.since + kLongest * bind_timeout_);
-  return &row->second.grant.node;
+}
+
+void GuestGrants::Reserved(absl::string_view uid, absl::Time now) {
+  const auto row = grants_.find(uid);
+  if (row != grants_.end()) row->second.reserved_until = now + kReservedFor;
+}
+
+bool GuestGrants::IsReserved(absl::string_view uid, absl::Time now) const {
+  const auto row = grants_.find(uid);
+  return row != grants_.end() && now <= row->second.reserved_until;
 }
 
 std::optional<uint64_t> GuestGrants::End(absl::string_view uid) {

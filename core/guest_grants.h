@@ -7,8 +7,12 @@
 //                       └──TakeExpired──▶ it waits again, as after a refused binding
 //
 // A scheduler that has been told the node may be binding the pod. So the time to do it begins anew
-// with each Ask, kLongest times at most: one that asks again and again is kept from it by something
-// that Fairlead does not know.
+// when it is told, kLongest times at most: one that asks again and again is kept from it by
+// something that Fairlead does not know.
+//
+// Of a gang no pod is to be bound before all are *reserved*: their scheduler has found no fault
+// with their nodes, and asks whether it may bind them. It says so again and again, and if it stops,
+// the pod is reserved no longer.
 //
 // Everything is decided anew after a restart. Ownership: values. Thread-safety: the owner's thread.
 // Complexity: O(1), TakeExpired O(log) per grant. Determinism: expired ones in the order of time.
@@ -35,13 +39,19 @@ struct GuestGrant {
 class GuestGrants {
  public:
   static constexpr int64_t kLongest = 3;  // bind timeouts
+  static constexpr absl::Duration kReservedFor = absl::Seconds(3);
 
   explicit GuestGrants(absl::Duration bind_timeout) : bind_timeout_(bind_timeout) {}
 
   // `id`: of the binding. A former grant of the pod ends.
   void Add(uint64_t id, GuestGrant grant, absl::Time now);
   // The node that the pod was granted; null: none.
-  const std::string* Ask(absl::string_view uid, absl::Time now);
+  [[nodiscard]] const std::string* NodeOf(absl::string_view uid) const;
+  // Its scheduler is told that it may bind the pod there.
+  void Told(absl::string_view uid, absl::Time now);
+  // Its scheduler has reserved the node for it.
+  void Reserved(absl::string_view uid, absl::Time now);
+  [[nodiscard]] bool IsReserved(absl::string_view uid, absl::Time now) const;
   // The binding whose grant ends; none: the pod has no grant.
   std::optional<uint64_t> End(absl::string_view uid);
 
@@ -66,6 +76,7 @@ class GuestGrants {
     uint64_t id = 0;
     GuestGrant grant;
     absl::Time since, until;
+    absl::Time reserved_until = absl::InfinitePast();
   };
   const absl::Duration bind_timeout_;
   absl::flat_hash_map<std::string, Row> grants_;  // by the pod's uid

@@ -1,4 +1,5 @@
 // Pods that other schedulers bind: what they are granted and told.
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -6,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "core/decision_loop_impl.h"
+#include "scheduler/engine/gang.h"
 
 namespace fairlead::core {
 
@@ -47,7 +49,21 @@ void DecisionLoop::Impl::EndGrants(absl::Time now) {
   }
 }
 
-GuestAnswer DecisionLoop::Impl::AskGuest(const model::Pod& pod, absl::Time now) {
+// Of its pods as many as it needs are on their nodes, or about to be bound there.
+bool DecisionLoop::Impl::GangIsReserved(const state::PodRecord& pod, absl::Time now) const {
+  const state::Workload& workload = state.workload(pod.workload);
+  if (!workload.is_group) return true;
+  const auto counts =
+      std::count_if(workload.pods.begin(), workload.pods.end(), [&](const state::PodId id) {
+        const state::PodRecord& other = state.pod(id);
+        return other.status == PodStatus::kBound || other.status == PodStatus::kRunning ||
+               (other.status == PodStatus::kBinding && grants.IsReserved(other.uid, now));
+      });
+  return counts >= engine::GangMinimum(workload);
+}
+
+GuestAnswer DecisionLoop::Impl::AskGuest(const model::Pod& pod, absl::string_view reserved_on,
+                                         absl::Time now) {
   using Kind = GuestAnswer::Kind;
   const state::PodId id = state.FindPod(pod.meta.ns, pod.meta.name);
   if (id == state::kNoId || state.pod(id).uid != pod.meta.uid) {
@@ -56,7 +72,13 @@ GuestAnswer DecisionLoop::Impl::AskGuest(const model::Pod& pod, absl::Time now) 
   }
   const state::PodRecord& record = state.pod(id);
   if (!record.ours || !state.IsGuest(record)) return {Kind::kNotOurs, "", ""};
-  if (const std::string* node = grants.Ask(record.uid, now); node != nullptr) {
+  if (const std::string* node = grants.NodeOf(record.uid); node != nullptr) {
+    if (reserved_on == *node) {
+      grants.Reserved(record.uid, now);
+      // What waits for others of its gang gets no more time by that.
+      if (!GangIsReserved(record, now)) return {Kind::kHeld, *node, ""};
+    }
+    grants.Told(record.uid, now);
     return {Kind::kGranted, *node, ""};
   }
   const bool waits = record.status == PodStatus::kPending || record.status == PodStatus::kGated;
@@ -68,8 +90,9 @@ GuestAnswer DecisionLoop::Impl::AskGuest(const model::Pod& pod, absl::Time now) 
   return {Kind::kWaits, "", absl::StrCat(verdict::CodeName(told->code), ": ", reason)};
 }
 
-GuestAnswer DecisionLoop::AskGuest(const model::Pod& pod, absl::Time now) {
-  return impl_->AskGuest(pod, now);
+GuestAnswer DecisionLoop::AskGuest(const model::Pod& pod, absl::string_view reserved_on,
+                                   absl::Time now) {
+  return impl_->AskGuest(pod, reserved_on, now);
 }
 
 std::vector<GuestGrant> DecisionLoop::TakeGrants() { return impl_->grants.TakeNew(); }

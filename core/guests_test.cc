@@ -34,7 +34,11 @@ class GuestsTest : public DecisionLoopTest {
     pod.Queue("q").Gpus(gpus).Created(1).Scheduler(kGuest);
     return pod;
   }
-  GuestAnswer Ask(const model::Pod& pod, int at = 5) { return loop_->AskGuest(pod, At(at)); }
+  GuestAnswer Ask(const model::Pod& pod, int at = 5) { return loop_->AskGuest(pod, "", At(at)); }
+  // Its scheduler has reserved node "n".
+  Kind AskToBind(const model::Pod& pod, int at = 5, const std::string& node = "n") {
+    return loop_->AskGuest(pod, node, At(at)).kind;
+  }
   static std::vector<std::string> Nominated(const StepResult& result) {
     std::vector<std::string> out;
     for (const auto& write : Of<model::NominateNode>(result)) {
@@ -113,6 +117,64 @@ TEST_F(GuestsTest, AGangIsGrantedWholeOrNotAtAll) {
   EXPECT_EQ(Ask(pods[1]).kind, Kind::kGranted);
   EXPECT_EQ(Ask(pods[2]).kind, Kind::kGranted);
   EXPECT_EQ(loop_->CheckConsistency(), "");
+}
+
+TEST_F(GuestsTest, NoPodOfAGangIsBoundBeforeAllAreReserved) {
+  Put(MakeQueue("q", "", kUnlimited, kUnlimited));
+  Put(MakeGroup("ns", "g", "q", 2));
+  const model::Pod a = Guest("a", 1).Group("g").Build(), b = Guest("b", 1).Group("g").Build();
+  Put(a);
+  Put(b);
+  AnswerAll(Step(1));
+  EXPECT_EQ(AskToBind(a), Kind::kHeld);
+  EXPECT_EQ(Ask(a).kind, Kind::kGranted) << "where it may go is another question";
+  EXPECT_EQ(AskToBind(b), Kind::kGranted);
+  EXPECT_EQ(AskToBind(a), Kind::kGranted);
+  // A scheduler that does not ask again has given the node up.
+  EXPECT_EQ(AskToBind(b, 9), Kind::kHeld);
+  EXPECT_EQ(AskToBind(a, 10), Kind::kGranted);
+  EXPECT_EQ(AskToBind(a, 10, "another node"), Kind::kGranted) << "which node is said";
+  // With its minimum bound the gang waits for none.
+  Put(MakeGroup("ns", "g", "q", 1));
+  Put(Guest("b", 1).Group("g").On("n", model::PodPhase::kRunning).Build());
+  const model::Pod c = Guest("c", 1).Group("g").Build();
+  Put(c);
+  AnswerAll(Step(11));
+  EXPECT_EQ(AskToBind(c, 20), Kind::kGranted);
+}
+
+// The grant of one has ended: the other does not start alone.
+TEST_F(GuestsTest, APodThatWaitsAgainKeepsItsGangFromBeingBound) {
+  Put(MakeQueue("q", "", kUnlimited, kUnlimited));
+  Put(MakeGroup("ns", "g", "q", 2));
+  const model::Pod a = Guest("a", 1).Group("g").Build(), b = Guest("b", 1).Group("g").Build();
+  Put(a);
+  Put(b);
+  AnswerAll(Step(1));
+  EXPECT_EQ(Ask(b, 30).kind, Kind::kGranted) << "it has more time than the other";
+  AnswerAll(Step(62));
+  ASSERT_NE(Ask(a, 62).kind, Kind::kGranted);
+  EXPECT_EQ(AskToBind(b, 62), Kind::kHeld);
+}
+
+TEST_F(GuestsTest, WaitingForTheGangGivesNoMoreTime) {
+  Put(MakeQueue("q", "", kUnlimited, kUnlimited));
+  Put(MakeGroup("ns", "g", "q", 2));
+  const model::Pod a = Guest("a", 1).Group("g").Build(), b = Guest("b", 1).Group("g").Build();
+  Put(a);
+  Put(b);
+  AnswerAll(Step(1));
+  for (int at = 2; at < 61; ++at) EXPECT_EQ(AskToBind(a, at), Kind::kHeld);
+  AnswerAll(Step(62));
+  EXPECT_EQ(AskToBind(a, 62), Kind::kWaits) << "what it held is for others";
+  EXPECT_EQ(loop_->CheckConsistency(), "");
+}
+
+TEST_F(GuestsTest, ALonePodIsBoundAtOnce) {
+  const model::Pod pod = Guest("p", 1).Build();
+  Put(pod);
+  AnswerAll(Step(1));
+  EXPECT_EQ(AskToBind(pod), Kind::kGranted);
 }
 
 TEST_F(GuestsTest, AGrantThatIsNotUsedEnds) {
@@ -236,13 +298,14 @@ TEST(GuestGrantsTest, AGrantReplacesTheFormerOneOfItsPod) {
   EXPECT_THAT(grants.All(), SizeIs(1));
   EXPECT_THAT(grants.TakeNew(), SizeIs(2));
   EXPECT_THAT(grants.TakeNew(), IsEmpty());
-  EXPECT_EQ(*grants.Ask("u", now + absl::Seconds(31)), "m");
+  EXPECT_EQ(*grants.NodeOf("u"), "m");
+  grants.Told("u", now + absl::Seconds(31));
   EXPECT_THAT(grants.TakeExpired(now + absl::Seconds(90)), IsEmpty());
   const auto expired = grants.TakeExpired(now + absl::Seconds(91));
   ASSERT_THAT(expired, SizeIs(1));
   EXPECT_EQ(expired[0].id, 2u);
   EXPECT_EQ(expired[0].held, absl::Seconds(61)) << "until a minute after the last question";
-  EXPECT_EQ(grants.Ask("u", now), nullptr);
+  EXPECT_EQ(grants.NodeOf("u"), nullptr);
   EXPECT_EQ(grants.End("u"), std::nullopt);
   EXPECT_EQ(grants.size(), 0u);
 }

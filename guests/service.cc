@@ -41,6 +41,8 @@ proto::DecideResponse::State StateOf(core::GuestAnswer::Kind kind) {
       return proto::DecideResponse::WAITS;
     case Kind::kGranted:
       return proto::DecideResponse::GRANTED;
+    case Kind::kHeld:
+      return proto::DecideResponse::HELD;
   }
   return proto::DecideResponse::STATE_UNSPECIFIED;
 }
@@ -112,7 +114,8 @@ class Service::Impl final : public proto::Guests::Service {
     }
     const absl::Duration wait =
         std::min(kLongestWait, absl::Milliseconds(int64_t{request->wait_ms()}));
-    const absl::StatusOr<core::GuestAnswer> answer = decide_(PodOf(request->pod()), wait);
+    const absl::StatusOr<core::GuestAnswer> answer =
+        decide_(PodOf(request->pod()), request->reserved_on(), wait);
     if (!answer.ok()) return Unavailable(answer.status());
     response->set_state(StateOf(answer->kind));
     response->set_node(answer->node);

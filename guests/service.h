@@ -27,10 +27,10 @@ class Service {
   static constexpr size_t kMaxAsks = 64, kMaxWatches = 16, kMaxUnsent = 100'000;
   static constexpr absl::Duration kLongestWait = absl::Seconds(1);
 
-  // What a guest is told of the pod; waits for a decision, at most so long. An error: nothing can
-  // be said now.
-  using Decide =
-      std::function<absl::StatusOr<core::GuestAnswer>(const model::Pod&, absl::Duration)>;
+  // What a guest is told of the pod, for which it has reserved that node, if any; waits for a
+  // decision, at most so long. An error: nothing can be said now.
+  using Decide = std::function<absl::StatusOr<core::GuestAnswer>(
+      const model::Pod&, const std::string& reserved_on, absl::Duration)>;
   // The pods that have a grant now. What is published after the call may be in both.
   using Granted = std::function<absl::StatusOr<std::vector<core::GuestGrant>>()>;
 

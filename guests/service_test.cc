@@ -28,7 +28,9 @@ class GuestServiceTest : public ::testing::Test {
   void SetUp() override {
     auto started = Service::Start(
         "127.0.0.1:0",
-        [this](const model::Pod& pod, absl::Duration wait) { return Decide(pod, wait); },
+        [this](const model::Pod& pod, const std::string& reserved_on, absl::Duration wait) {
+          return Decide(pod, reserved_on, wait);
+        },
         [this]() -> absl::StatusOr<std::vector<core::GuestGrant>> {
           const std::lock_guard<std::mutex> lock(mutex_);
           if (!leads_) return absl::UnavailableError("does not lead");
@@ -39,9 +41,11 @@ class GuestServiceTest : public ::testing::Test {
     stub_ = proto::Guests::NewStub(grpc::CreateChannel(absl::StrCat("127.0.0.1:", service_->port()),
                                                        grpc::InsecureChannelCredentials()));
   }
-  absl::StatusOr<GuestAnswer> Decide(const model::Pod& pod, absl::Duration wait) {
+  absl::StatusOr<GuestAnswer> Decide(const model::Pod& pod, const std::string& reserved_on,
+                                     absl::Duration wait) {
     const std::lock_guard<std::mutex> lock(mutex_);
     asked_ = pod;
+    reserved_on_ = reserved_on;
     wait_ = wait;
     if (!leads_) return absl::UnavailableError("does not lead");
     return answer_;
@@ -57,6 +61,7 @@ class GuestServiceTest : public ::testing::Test {
     (*pod.mutable_labels())["kai.scheduler/queue"] = "q";
     (*pod.mutable_annotations())["pod-group-name"] = "g";
     request.set_wait_ms(wait_ms);
+    request.set_reserved_on("m");
     return stub_->Decide(&context, request, &response);
   }
   void Grant(const std::string& name) { service_->Publish({{"ns", name, "uid-" + name, "n"}}); }
@@ -66,6 +71,7 @@ class GuestServiceTest : public ::testing::Test {
   bool leads_ = true;
   std::vector<core::GuestGrant> granted_;
   model::Pod asked_;
+  std::string reserved_on_;
   absl::Duration wait_;
   std::unique_ptr<Service> service_;
   std::unique_ptr<proto::Guests::Stub> stub_;
@@ -78,6 +84,7 @@ TEST_F(GuestServiceTest, TellsWhatIsDecided) {
       {{Kind::kUndecided, "", ""}, proto::DecideResponse::UNDECIDED},
       {{Kind::kWaits, "", "QueueLimitReached: full"}, proto::DecideResponse::WAITS},
       {{Kind::kGranted, "n", ""}, proto::DecideResponse::GRANTED},
+      {{Kind::kHeld, "n", ""}, proto::DecideResponse::HELD},
   };
   for (const auto& [answer, state] : cases) {
     answer_ = answer;
@@ -93,6 +100,7 @@ TEST_F(GuestServiceTest, TellsWhatIsDecided) {
   EXPECT_EQ(asked_.scheduler_name, "team");
   EXPECT_EQ(asked_.meta.labels.Get("kai.scheduler/queue"), "q");
   EXPECT_EQ(asked_.meta.annotations.Get("pod-group-name"), "g");
+  EXPECT_EQ(reserved_on_, "m");
   EXPECT_EQ(wait_, absl::Milliseconds(250));
   proto::DecideResponse response;
   ASSERT_TRUE(Ask(response, 3'600'000).ok());

@@ -156,12 +156,15 @@ class Application {
   absl::Status Reconfigure(const core::Options& options,
                            std::shared_ptr<const hook::Catalog> catalog);
 
-  // What a scheduler is told that is a guest, and asks about a pod of its own. Waits at most
+  // What a scheduler is told that is a guest, and asks about a pod of its own
+  // (core::DecisionLoop::AskGuest). Waits at most
   // `max_wait` for a decision about it. Unavailable: this process does not lead, or does not answer
   // in time. Any thread but the owner's.
-  absl::StatusOr<core::GuestAnswer> AskGuest(const model::Pod& pod, absl::Duration max_wait);
+  absl::StatusOr<core::GuestAnswer> AskGuest(const model::Pod& pod, const std::string& reserved_on,
+                                             absl::Duration max_wait);
   // The same on the owner's thread, as it is now.
-  absl::StatusOr<core::GuestAnswer> AnswerGuest(const model::Pod& pod);
+  absl::StatusOr<core::GuestAnswer> AnswerGuest(const model::Pod& pod,
+                                                const std::string& reserved_on);
   // The nodes that pods of guests are granted now. Likewise; any thread but the owner's.
   absl::StatusOr<std::vector<core::GuestGrant>> Grants();
 

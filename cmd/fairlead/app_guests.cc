@@ -52,18 +52,20 @@ absl::StatusOr<std::vector<core::GuestGrant>> Application::Grants() {
   return AskLeader<std::vector<core::GuestGrant>>([this] { return loop_->Grants(); });
 }
 
-absl::StatusOr<core::GuestAnswer> Application::AnswerGuest(const model::Pod& pod) {
+absl::StatusOr<core::GuestAnswer> Application::AnswerGuest(const model::Pod& pod,
+                                                           const std::string& reserved_on) {
   const absl::Status may = MayAnswer();
   if (!may.ok()) return may;
-  return loop_->AskGuest(pod, Now());
+  return loop_->AskGuest(pod, reserved_on, Now());
 }
 
 absl::StatusOr<core::GuestAnswer> Application::AskGuest(const model::Pod& pod,
+                                                        const std::string& reserved_on,
                                                         absl::Duration max_wait) {
   const absl::Duration until = ports_.clock->Steady() + max_wait;
   while (true) {
-    absl::StatusOr<core::GuestAnswer> answer =
-        AskLeader<core::GuestAnswer>([this, pod] { return loop_->AskGuest(pod, Now()); });
+    absl::StatusOr<core::GuestAnswer> answer = AskLeader<core::GuestAnswer>(
+        [this, pod, reserved_on] { return loop_->AskGuest(pod, reserved_on, Now()); });
     const bool decided = !answer.ok() || answer->kind != core::GuestAnswer::Kind::kUndecided;
     if (decided || ports_.clock->Steady() >= until) return answer;
     absl::SleepFor(kAskAgain);

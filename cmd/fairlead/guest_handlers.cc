@@ -34,6 +34,7 @@ extenders::Admission AdmissionOf(const GuestAnswer& answer) {
   switch (answer.kind) {
     case GuestAnswer::Kind::kNotOurs:
       return {.everywhere = true, .node = "", .reason = ""};
+    case GuestAnswer::Kind::kHeld:  // never told to an extender, which reserves nothing
     case GuestAnswer::Kind::kGranted:
       return {.everywhere = false,
               .node = answer.node,
@@ -49,7 +50,7 @@ extenders::Admission AdmissionOf(const GuestAnswer& answer) {
 server::Response Filter(Application& application, absl::string_view body) {
   const auto question = extenders::ReadFilterQuestion(body);
   if (!question.ok()) return BadQuestion(question.status());
-  const auto answer = application.AskGuest(question->pod, kDecisionWait);
+  const auto answer = application.AskGuest(question->pod, "", kDecisionWait);
   if (!answer.ok()) return Unavailable(200, answer.status());
   return JsonResponse(200, extenders::FilterAnswer(*question, AdmissionOf(*answer)));
 }
@@ -57,7 +58,7 @@ server::Response Filter(Application& application, absl::string_view body) {
 server::Response Preempt(Application& application, absl::string_view body) {
   const auto question = extenders::ReadPreemptionQuestion(body);
   if (!question.ok()) return BadQuestion(question.status());
-  const auto answer = application.AskGuest(question->pod, absl::ZeroDuration());
+  const auto answer = application.AskGuest(question->pod, "", absl::ZeroDuration());
   // A status other than 200 is an error to the scheduler, which evicts nothing then.
   if (!answer.ok()) return Unavailable(503, answer.status());
   const bool keep = answer->kind == GuestAnswer::Kind::kNotOurs;
@@ -79,8 +80,8 @@ absl::StatusOr<std::unique_ptr<guests::Service>> ServeGuests(const std::string& 
   FAIRLEAD_ASSIGN_OR_RETURN(const server::BindAddress at, server::ParseBindAddress(address));
   return guests::Service::Start(
       at.host.empty() ? absl::StrCat("[::]:", at.port) : address,
-      [&application](const model::Pod& pod, absl::Duration wait) {
-        return application.AskGuest(pod, wait);
+      [&application](const model::Pod& pod, const std::string& reserved_on, absl::Duration wait) {
+        return application.AskGuest(pod, reserved_on, wait);
       },
       [&application] { return application.Grants(); });
 }

@@ -145,12 +145,15 @@ absl::Time Replica::wake_at() const {
   return dirty_ ? not_before_ : std::max(not_before_, asked_);
 }
 
-void Replica::AskGuest(const model::Pod& pod, std::function<void(const std::string&)> done) {
+void Replica::AskGuest(const model::Pod& pod, const std::string& reserved_on,
+                       std::function<void(const sim::world::GuestScheduler::Say&)> done) {
   if (app_ == nullptr || ending_ || frozen() || world_.time->now() < partition_until_) return;
-  app_->Post([app = app_.get(), pod, done = std::move(done)] {
-    const absl::StatusOr<core::GuestAnswer> answer = app->AnswerGuest(pod);
-    const bool granted = answer.ok() && answer->kind == core::GuestAnswer::Kind::kGranted;
-    done(granted ? answer->node : "");
+  app_->Post([app = app_.get(), pod, reserved_on, done = std::move(done)] {
+    const absl::StatusOr<core::GuestAnswer> answer = app->AnswerGuest(pod, reserved_on);
+    if (!answer.ok()) return done({});
+    const bool held = answer->kind == core::GuestAnswer::Kind::kHeld;
+    const bool granted = answer->kind == core::GuestAnswer::Kind::kGranted;
+    done({granted || held ? answer->node : "", held});
   });
 }
 

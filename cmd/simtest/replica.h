@@ -25,6 +25,7 @@
 #include "sim/event_queue.h"
 #include "sim/world/api_server.h"
 #include "sim/world/cloud.h"
+#include "sim/world/guest_scheduler.h"
 #include "sim/world/network.h"
 #include "sim/world/plan.h"
 #include "sim/world/virtual_clock.h"
@@ -85,9 +86,10 @@ class Replica final : public cmd::AppObserver {
     frozen_until_ = std::max(frozen_until_, until);
   }
 
-  // Asks it for a guest where the pod may go: `done` gets the node, "" for none, in a later turn of
-  // this life; never, if there is none.
-  void AskGuest(const model::Pod& pod, std::function<void(const std::string&)> done);
+  // Asks it for a guest where the pod may go (`reserved_on` as core::DecisionLoop::AskGuest):
+  // `done` gets the answer in a later turn of this life; never, if there is none.
+  void AskGuest(const model::Pod& pod, const std::string& reserved_on,
+                std::function<void(const sim::world::GuestScheduler::Say&)> done);
 
   // One turn of the owner's thread, if it is due: something happened in the world, or the program
   // asked to be woken. Begins a new life when that is due. True if there was a turn.

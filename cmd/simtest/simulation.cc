@@ -59,7 +59,7 @@ class Simulation {
         foreign_(&time_, &server_, plan.seed + 3),
         guests_(&time_, &server_, plan.seed + 10,
                 [this](const world::GuestScheduler::Question& question,
-                       std::function<void(const std::string&)> done) {
+                       std::function<void(const world::GuestScheduler::Say&)> done) {
                   AskLeader(question, std::move(done));
                 }),
         cloud_(&time_, &server_, plan.seed + 4),
@@ -266,7 +266,7 @@ class Simulation {
   }
 
   void AskLeader(const world::GuestScheduler::Question& question,
-                 std::function<void(const std::string&)> done) {
+                 std::function<void(const world::GuestScheduler::Say&)> done) {
     Replica* leader = Find("leader");
     if (leader == nullptr) return;
     model::Pod pod;
@@ -274,10 +274,14 @@ class Simulation {
     pod.meta.name = question.name;
     pod.meta.uid = question.uid;
     pod.scheduler_name = world::kGuestScheduler;
-    leader->AskGuest(pod, std::move(done));
+    leader->AskGuest(pod, question.reserved_on, std::move(done));
   }
 
   bool DoServer(const world::Operation& operation) {
+    if (operation.verb == "guests-reserve") {
+      guests_.ReserveFirst();
+      return true;
+    }
     if (operation.verb == "guests-unreliable") {
       const absl::Time until = start_ + absl::Milliseconds(operation.Number("until_ms"));
       guests_.BeUnreliable(until);

@@ -26,7 +26,8 @@ func dial(address string) (*client, error) {
 	return &client{conn}, nil
 }
 
-func (c *client) decide(ctx context.Context, pod *v1.Pod, waitMS uint32) (*guestsv1.DecideResponse, error) {
+// decide asks about the pod. reservedOn is the node that is reserved for it, if the question is whether it may be bound there.
+func (c *client) decide(ctx context.Context, pod *v1.Pod, waitMS uint32, reservedOn string) (*guestsv1.DecideResponse, error) {
 	request := &guestsv1.DecideRequest{
 		Pod: &guestsv1.Pod{
 			Namespace:     pod.Namespace,
@@ -36,7 +37,8 @@ func (c *client) decide(ctx context.Context, pod *v1.Pod, waitMS uint32) (*guest
 			Labels:        pod.Labels,
 			Annotations:   pod.Annotations,
 		},
-		WaitMs: waitMS,
+		WaitMs:     waitMS,
+		ReservedOn: reservedOn,
 	}
 	response := &guestsv1.DecideResponse{}
 	if err := c.conn.Invoke(ctx, decideMethod, request, response); err != nil {

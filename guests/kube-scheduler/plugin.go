@@ -20,6 +20,7 @@ import (
 	"fairlead.dev/kube-scheduler-plugin/guestsv1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	"k8s.io/kube-scheduler/framework"
@@ -35,6 +36,9 @@ const (
 	enqueueTimeout = 200 * time.Millisecond
 	callTimeout    = 2 * time.Second
 	decisionWaitMS = 1000
+	// How often Fairlead is asked for a pod that waits for its gang, and how long it may wait. A grant ends much earlier (guests.bindTimeout).
+	permitPause   = 250 * time.Millisecond
+	permitTimeout = 10 * time.Minute
 )
 
 // Args are the plugin's in pluginConfig.
@@ -43,9 +47,15 @@ type Args struct {
 	Address string `json:"address"`
 }
 
+// waitingPodOf is framework.Handle.GetWaitingPod: the pod, if it waits at Permit.
+type waitingPodOf func(types.UID) framework.WaitingPod
+
 type plugin struct {
-	client  *client
-	waiting *waitingPods
+	client       *client
+	waiting      *waitingPods
+	waitingPodOf waitingPodOf
+	// Lives as long as the scheduler.
+	ctx context.Context
 }
 
 var (
@@ -86,7 +96,7 @@ func New(ctx context.Context, configuration runtime.Object, handle framework.Han
 		err := client.watch(ctx, granted)
 		logger.V(2).Info("the watch of grants has ended", "address", args.Address, "err", err)
 	})
-	return &plugin{client: client, waiting: waiting}, nil
+	return &plugin{client: client, waiting: waiting, waitingPodOf: handle.GetWaitingPod, ctx: ctx}, nil
 }
 
 func (*plugin) Name() string { return Name }
@@ -97,22 +107,29 @@ func (*plugin) EventsToRegister(context.Context) ([]framework.ClusterEventWithHi
 }
 
 // ask returns what Fairlead says. A pod that has to wait is remembered, before the question, so that no answer is missed.
-func (p *plugin) ask(ctx context.Context, pod *v1.Pod, timeout time.Duration, waitMS uint32) (*guestsv1.DecideResponse, error) {
+func (p *plugin) ask(ctx context.Context, pod *v1.Pod, timeout time.Duration, waitMS uint32, reservedOn string) (*guestsv1.DecideResponse, error) {
 	p.waiting.add(pod)
 	asking, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	answer, err := p.client.decide(asking, pod, waitMS)
+	answer, err := p.client.decide(asking, pod, waitMS, reservedOn)
 	if err != nil {
 		return nil, fmt.Errorf("Fairlead does not answer: %w", err)
 	}
-	if mayPass(answer) {
+	switch answer.State {
+	case guestsv1.DecideResponse_NOT_OURS:
 		p.waiting.remove(pod.UID)
+	case guestsv1.DecideResponse_GRANTED, guestsv1.DecideResponse_HELD:
+		p.waiting.place(pod.UID)
 	}
 	return answer, nil
 }
 
 func mayPass(answer *guestsv1.DecideResponse) bool {
-	return answer.State == guestsv1.DecideResponse_NOT_OURS || answer.State == guestsv1.DecideResponse_GRANTED
+	switch answer.State {
+	case guestsv1.DecideResponse_NOT_OURS, guestsv1.DecideResponse_GRANTED, guestsv1.DecideResponse_HELD:
+		return true
+	}
+	return false
 }
 
 func waits(answer *guestsv1.DecideResponse) *framework.Status {
@@ -124,7 +141,7 @@ func waits(answer *guestsv1.DecideResponse) *framework.Status {
 }
 
 func (p *plugin) PreEnqueue(ctx context.Context, pod *v1.Pod) *framework.Status {
-	answer, err := p.ask(ctx, pod, enqueueTimeout, 0)
+	answer, err := p.ask(ctx, pod, enqueueTimeout, 0, "")
 	if err != nil {
 		return framework.NewStatus(framework.UnschedulableAndUnresolvable, err.Error())
 	}
@@ -140,7 +157,7 @@ type say struct{ node string }
 func (s *say) Clone() framework.StateData { return s }
 
 func (p *plugin) PreFilter(ctx context.Context, state framework.CycleState, pod *v1.Pod, _ []framework.NodeInfo) (*framework.PreFilterResult, *framework.Status) {
-	answer, err := p.ask(ctx, pod, callTimeout, decisionWaitMS)
+	answer, err := p.ask(ctx, pod, callTimeout, decisionWaitMS, "")
 	if err != nil {
 		return nil, framework.AsStatus(err)
 	}
@@ -169,31 +186,86 @@ func (*plugin) PostFilter(_ context.Context, state framework.CycleState, _ *v1.P
 	return nil, framework.NewStatus(framework.UnschedulableAndUnresolvable, "Fairlead makes room for the pods of its queues")
 }
 
-// stillGranted asks whether the pod may be bound to the node.
-func (p *plugin) stillGranted(ctx context.Context, state framework.CycleState, pod *v1.Pod, node string) *framework.Status {
-	if !isOurs(state) {
-		return nil
-	}
-	answer, err := p.ask(ctx, pod, callTimeout, 0)
-	if err != nil {
-		return framework.AsStatus(err)
-	}
-	if answer.State == guestsv1.DecideResponse_GRANTED && answer.Node == node {
-		return nil
-	}
-	if answer.State == guestsv1.DecideResponse_NOT_OURS || answer.State == guestsv1.DecideResponse_GRANTED {
+// refuses says why the pod may not go to the node, nil if it may. HELD: it may, and is not to be bound yet.
+func refuses(answer *guestsv1.DecideResponse, node string) *framework.Status {
+	switch answer.State {
+	case guestsv1.DecideResponse_GRANTED, guestsv1.DecideResponse_HELD:
+		if answer.Node == node {
+			return nil
+		}
+		return framework.AsStatus(errors.New("the node was granted no longer"))
+	case guestsv1.DecideResponse_NOT_OURS:
 		return framework.AsStatus(errors.New("the node was granted no longer"))
 	}
 	return waits(answer)
 }
 
 func (p *plugin) Reserve(ctx context.Context, state framework.CycleState, pod *v1.Pod, node string) *framework.Status {
-	return p.stillGranted(ctx, state, pod, node)
+	if !isOurs(state) {
+		return nil
+	}
+	answer, err := p.ask(ctx, pod, callTimeout, 0, "")
+	if err != nil {
+		return framework.AsStatus(err)
+	}
+	return refuses(answer, node)
 }
 
 // Unreserve does nothing: a grant that is not used ends by itself.
 func (*plugin) Unreserve(context.Context, framework.CycleState, *v1.Pod, string) {}
 
+// Permit lets the pod be bound when Fairlead says so: of a gang when all are reserved.
 func (p *plugin) Permit(ctx context.Context, state framework.CycleState, pod *v1.Pod, node string) (*framework.Status, time.Duration) {
-	return p.stillGranted(ctx, state, pod, node), 0
+	if !isOurs(state) {
+		return nil, 0
+	}
+	answer, err := p.ask(ctx, pod, callTimeout, 0, node)
+	if err != nil {
+		return framework.AsStatus(err), 0
+	}
+	if refused := refuses(answer, node); refused != nil {
+		return refused, 0
+	}
+	if answer.State != guestsv1.DecideResponse_HELD {
+		return nil, 0
+	}
+	// The context of this call ends before the pod has waited.
+	go p.awaitGang(p.ctx, pod, node)
+	return framework.NewStatus(framework.Wait), permitTimeout
+}
+
+// awaitGang ends when the pod waits no longer, by its own doing or that of another plugin.
+func (p *plugin) awaitGang(ctx context.Context, pod *v1.Pod, node string) {
+	ctx, cancel := context.WithTimeout(ctx, permitTimeout)
+	defer cancel()
+	ticker := time.NewTicker(permitPause)
+	defer ticker.Stop()
+	for waited := false; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		waiting := p.waitingPodOf(pod.UID)
+		if waiting == nil {
+			// Permit may not have returned to the framework yet.
+			if waited {
+				return
+			}
+			continue
+		}
+		waited = true
+		answer, err := p.ask(ctx, pod, callTimeout, 0, node)
+		if err != nil {
+			continue // Fairlead decides anew when it is there again
+		}
+		if refused := refuses(answer, node); refused != nil {
+			waiting.Reject(Name, refused.Message())
+			return
+		}
+		if answer.State == guestsv1.DecideResponse_GRANTED {
+			waiting.Allow(Name)
+			return
+		}
+	}
 }

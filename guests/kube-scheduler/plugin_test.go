@@ -15,6 +15,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kube-scheduler/framework"
 )
 
@@ -121,7 +122,12 @@ func newPlugin(t *testing.T, address string) *plugin {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.conn.Close() })
-	return &plugin{client: client, waiting: newWaitingPods(func(map[string]*v1.Pod) {})}
+	return &plugin{
+		client:       client,
+		waiting:      newWaitingPods(func(map[string]*v1.Pod) {}),
+		waitingPodOf: func(types.UID) framework.WaitingPod { return nil },
+		ctx:          context.Background(),
+	}
 }
 
 func TestAGrantedPodGoesToItsNode(t *testing.T) {
@@ -153,6 +159,75 @@ func TestAGrantedPodGoesToItsNode(t *testing.T) {
 	fake.say(guestsv1.DecideResponse_WAITS, "", "QueueLimitReached: full")
 	if got, _ := p.Permit(ctx, cycle, testPod(), "n"); got.Code() != framework.UnschedulableAndUnresolvable {
 		t.Errorf("Permit after the end of the grant: %v", got)
+	}
+}
+
+// waitingAtPermit is a pod that waits at Permit; what becomes of it comes out of `end`.
+type waitingAtPermit struct {
+	framework.WaitingPod
+	end chan string
+}
+
+func (w *waitingAtPermit) Allow(string) { w.end <- "allowed" }
+
+func (w *waitingAtPermit) Reject(_, message string) bool {
+	w.end <- message
+	return true
+}
+
+func TestAPodOfAGangWaitsAtPermit(t *testing.T) {
+	for _, test := range []struct {
+		state             guestsv1.DecideResponse_State
+		node, reason, end string
+	}{
+		{guestsv1.DecideResponse_GRANTED, "n", "", "allowed"},
+		{guestsv1.DecideResponse_WAITS, "", "BindingRefused: too late", "BindingRefused: too late"},
+		{guestsv1.DecideResponse_GRANTED, "m", "", "the node was granted no longer"},
+	} {
+		fake := &fakeFairlead{}
+		p := newPlugin(t, serve(t, fake))
+		ctx, cancel := context.WithCancel(context.Background())
+		waiting := &waitingAtPermit{end: make(chan string, 1)}
+		asked := 0
+		p.waitingPodOf = func(uid types.UID) framework.WaitingPod {
+			// The framework does not know it at once.
+			if asked++; asked == 1 || uid != "u" {
+				return nil
+			}
+			return waiting
+		}
+		fake.say(guestsv1.DecideResponse_HELD, "n", "")
+		cycle := newState()
+		cycle.Write(stateKey, &say{node: "n"})
+		got, timeout := p.Permit(ctx, cycle, testPod(), "n")
+		if got.Code() != framework.Wait || timeout != permitTimeout {
+			t.Fatalf("Permit: %v, %v", got, timeout)
+		}
+		if fake.asked.ReservedOn != "n" {
+			t.Errorf("asked about %v", fake.asked)
+		}
+		cancel() // as the framework does after Permit
+		fake.say(test.state, test.node, test.reason)
+		if end := <-waiting.end; end != test.end {
+			t.Errorf("%v on %q: %s", test.state, test.node, end)
+		}
+	}
+}
+
+func TestNothingWaitsForAPodThatIsGone(t *testing.T) {
+	fake := &fakeFairlead{}
+	p := newPlugin(t, serve(t, fake))
+	fake.say(guestsv1.DecideResponse_HELD, "n", "")
+	asked := 0
+	p.waitingPodOf = func(types.UID) framework.WaitingPod {
+		if asked++; asked == 1 {
+			return &waitingAtPermit{end: make(chan string, 1)}
+		}
+		return nil
+	}
+	p.awaitGang(context.Background(), testPod(), "n")
+	if asked != 2 {
+		t.Errorf("looked for %d times", asked)
 	}
 }
 
@@ -247,6 +322,15 @@ func TestAGrantActivatesThePodUntilItIsAskedAbout(t *testing.T) {
 	p.PreEnqueue(context.Background(), testPod())
 	if pods := p.waiting.again(true, time.Now()); len(pods) != 0 {
 		t.Errorf("still waits: %v", pods)
+	}
+	// Its scheduler may refuse the node. Then Fairlead grants another one.
+	fake.grants <- &guestsv1.Grant{Namespace: "ns", Name: "p", Uid: "u", Node: "m"}
+	if got := <-activated; got != "ns/p" {
+		t.Fatalf("activated %s", got)
+	}
+	p.PreEnqueue(context.Background(), testPod())
+	if pods := p.waiting.again(false, time.Now().Add(forgetAfter+time.Second)); len(pods) != 0 || len(p.waiting.pods) != 0 {
+		t.Errorf("activated %v, remembered %v", pods, p.waiting.pods)
 	}
 }
 

@@ -22,10 +22,12 @@ const (
 type waitingPod struct {
 	pod     *v1.Pod
 	granted bool
-	since   time.Time
+	// Its node is known. If kube-scheduler refuses that, it tries the pod again when it is granted another one.
+	placed bool
+	since  time.Time
 }
 
-// waitingPods are the pods that have to wait for Fairlead, and those that were granted a node and were not asked about since.
+// waitingPods are the pods that have to wait for Fairlead, and those that were granted a node lately.
 type waitingPods struct {
 	activate func(map[string]*v1.Pod)
 
@@ -45,6 +47,16 @@ func (w *waitingPods) add(pod *v1.Pod) {
 	w.pods[pod.UID] = &waitingPod{pod: pod, since: time.Now()}
 }
 
+// place notes that the pod was told its node.
+func (w *waitingPods) place(uid types.UID) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if waiting, known := w.pods[uid]; known {
+		waiting.placed = true
+		waiting.granted = false
+	}
+}
+
 func (w *waitingPods) remove(uid types.UID) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -57,6 +69,7 @@ func (w *waitingPods) granted(grant *guestsv1.Grant) {
 	waiting, known := w.pods[types.UID(grant.Uid)]
 	if known {
 		waiting.granted = true
+		waiting.placed = false
 	}
 	w.mutex.Unlock()
 	if known {
@@ -71,9 +84,11 @@ func (w *waitingPods) again(all bool, now time.Time) map[string]*v1.Pod {
 	pods := map[string]*v1.Pod{}
 	for uid, waiting := range w.pods {
 		if now.Sub(waiting.since) > forgetAfter {
-			pods[key(waiting.pod)] = waiting.pod
+			if !waiting.placed {
+				pods[key(waiting.pod)] = waiting.pod
+			}
 			delete(w.pods, uid)
-		} else if all || waiting.granted {
+		} else if !waiting.placed && (all || waiting.granted) {
 			pods[key(waiting.pod)] = waiting.pod
 		}
 	}

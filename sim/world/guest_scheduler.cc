@@ -10,6 +10,7 @@
 namespace fairlead::sim::world {
 namespace {
 
+constexpr absl::Duration kAsksWhileHeld = absl::Milliseconds(300);
 constexpr absl::Duration kFirstPause = absl::Seconds(1), kLongestPause = absl::Seconds(10);
 
 }  // namespace
@@ -65,8 +66,8 @@ void GuestScheduler::AskNow(const std::string& uid, uint64_t question) {
   const auto row = pods_.find(uid);
   if (row == pods_.end() || row->second.question != question || !Waits(uid)) return;
   const int64_t times = row->second.asked++;
-  ask_({row->second.ns, row->second.name, uid},
-       [this, uid, question](const std::string& node) { Answered(uid, question, node); });
+  ask_({row->second.ns, row->second.name, uid, ""},
+       [this, uid, question](const Say& say) { Answered(uid, question, say.node); });
   // Whatever comes of it.
   const absl::Duration pause =
       std::min(kLongestPause, kFirstPause * (int64_t{1} << std::min<int64_t>(times, 4)));
@@ -90,7 +91,23 @@ void GuestScheduler::Answered(const std::string& uid, uint64_t question, const s
   }
   if (IsUnreliable() && random_.Below(4) == 0) return;
   const int64_t lag_ms = IsUnreliable() ? random_.Between(5, 30'000) : random_.Between(5, 300);
-  time_->After(absl::Milliseconds(lag_ms), [this, uid, node] { Bind(uid, node); });
+  time_->After(absl::Milliseconds(lag_ms), [this, uid, node] {
+    if (reserves_) {
+      Reserve(uid, node);
+    } else {
+      Bind(uid, node);
+    }
+  });
+}
+
+void GuestScheduler::Reserve(const std::string& uid, const std::string& node) {
+  if (!Accepts(uid, node)) return;
+  const Row& row = pods_.at(uid);
+  ask_({row.ns, row.name, uid, node}, [this, uid, node](const Say& say) {
+    if (say.node != node) return;
+    if (!say.held) return Bind(uid, node);
+    time_->After(kAsksWhileHeld, [this, uid, node] { Reserve(uid, node); });
+  });
 }
 
 bool GuestScheduler::HasRoom(const NodeFacts& node, const Row& row) const {
@@ -105,15 +122,17 @@ bool GuestScheduler::HasRoom(const NodeFacts& node, const Row& row) const {
   return used.FitsIn(node.allocatable) && pods <= node.pods;
 }
 
-void GuestScheduler::Bind(const std::string& uid, const std::string& node) {
-  if (!Waits(uid)) return;
-  // Its own filters.
+bool GuestScheduler::Accepts(const std::string& uid, const std::string& node) const {
+  if (!Waits(uid)) return false;
   const Json* const object = server_->Find(ResourceType::kNodes, "", node);
-  if (object == nullptr) return;
+  if (object == nullptr) return false;
   const NodeFacts facts = ReadNode(*object);
-  if (!facts.ready || facts.tainted || facts.unschedulable) return;
+  return facts.ready && !facts.tainted && !facts.unschedulable && HasRoom(facts, pods_.at(uid));
+}
+
+void GuestScheduler::Bind(const std::string& uid, const std::string& node) {
+  if (!Accepts(uid, node)) return;
   const Row row = pods_.at(uid);
-  if (!HasRoom(facts, row)) return;
   BindAs(server_, kGuestScheduler, row.ns, row.name, uid, node);
 }
 

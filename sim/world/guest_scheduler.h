@@ -1,7 +1,9 @@
 // A scheduler whose pods are the program's to decide about (`guests.schedulerNames`): it asks where
 // a pod of schedulerName guest-scheduler may go, and binds it there a moment later, as
 // kube-scheduler does with an extender. It asks again when the pod changes and after a pause that
-// grows to 10 s. While it is unreliable it forgets answers, and binds long after them.
+// grows to 10 s. While it is unreliable it forgets answers, and binds long after them. With
+// ReserveFirst it does as kube-scheduler with Fairlead's plugin: it reserves the node, and asks
+// until it may bind the pod.
 //
 // Ownership: borrows time and server. Thread-safety: none, one thread.
 #pragma once
@@ -23,15 +25,19 @@ class GuestScheduler {
  public:
   struct Question {
     std::string ns, name, uid;
+    std::string reserved_on;  // the node that it has reserved; or empty
   };
-  // Calls `done` with the node that the pod is granted, or with "" if it is granted none; never, if
-  // the question gets lost.
-  using Ask =
-      std::function<void(const Question& question, std::function<void(const std::string&)> done)>;
+  struct Say {
+    std::string node;   // that the pod is granted; empty: none
+    bool held = false;  // it is not to be bound there yet
+  };
+  // Calls `done` with the answer; never, if the question gets lost.
+  using Ask = std::function<void(const Question& question, std::function<void(const Say&)> done)>;
 
   GuestScheduler(EventQueue* time, ApiServer* server, uint64_t seed, Ask ask);
   // Until then.
   void BeUnreliable(absl::Time until) { unreliable_until_ = until; }
+  void ReserveFirst() { reserves_ = true; }
   // Called with each answer that names a node where nothing may start, and since when.
   void OnBadNode(std::function<void(const std::string& what, absl::Time since)> listener) {
     on_bad_node_ = std::move(listener);
@@ -55,6 +61,10 @@ class GuestScheduler {
   void AskLater(const std::string& uid, absl::Duration delay);
   void AskNow(const std::string& uid, uint64_t question);
   void Answered(const std::string& uid, uint64_t question, const std::string& node);
+  // Its filters let the pod go to the node.
+  [[nodiscard]] bool Accepts(const std::string& uid, const std::string& node) const;
+  // Binds the pod once it may.
+  void Reserve(const std::string& uid, const std::string& node);
   void Bind(const std::string& uid, const std::string& node);
   // Its filter.
   [[nodiscard]] bool HasRoom(const NodeFacts& node, const Row& row) const;
@@ -66,6 +76,7 @@ class GuestScheduler {
   ApiServer* server_;
   Random random_;
   Ask ask_;
+  bool reserves_ = false;
   absl::Time unreliable_until_ = absl::InfinitePast();
   uint64_t questions_ = 0;
   std::map<std::string, Row> pods_;              // by uid; without a node

@@ -35,6 +35,13 @@ void AddGuests(uint64_t seed, Plan& plan) {
     if (operation.verb != "job" || corner || !IsPlain(operation) || random.Below(3) == 0) continue;
     operation.With("scheduler", kGuestScheduler);
   }
+  // No die: the worlds stay as they were but for this.
+  if (seed / 6 % 2 == 0) {
+    Operation reserve;
+    reserve.at_ms = 0;
+    reserve.verb = "guests-reserve";
+    plan.operations.insert(plan.operations.begin(), std::move(reserve));
+  }
   if (random.Below(2) == 0) return;
   Operation unreliable;
   unreliable.at_ms = 0;

@@ -47,7 +47,7 @@ class GuestsTest : public IntegrationTest {
                       "  plugins:\n    multiPoint: {enabled: [{name: Fairlead}]}\n"
                       "    postFilter: {enabled: [{name: Fairlead}]}\n"
                       "  pluginConfig:\n  - name: Fairlead\n    args: {address: \"127.0.0.1:",
-                      port, "\"}\n");
+                      port, "\"}\n", plugin_config_);
     } else {
       absl::StrAppend(&config, "extenders:\n- urlPrefix: http://127.0.0.1:", port,
                       "/extender\n  filterVerb: filter\n  preemptVerb: preempt\n"
@@ -63,9 +63,9 @@ class GuestsTest : public IntegrationTest {
   [[nodiscard]] Settings WithPort(int port) const {
     Settings settings;
     settings.election = election_;
-    settings.more =
-        absl::StrCat("metricsBindAddress: 127.0.0.1:0\nguests:\n  schedulerNames: [", kGuest,
-                     "]\n  bindTimeout: 20s\n  bindAddress: 127.0.0.1:", port, "\n");
+    settings.more = absl::StrCat("metricsBindAddress: 127.0.0.1:0\nguests:\n  schedulerNames: [",
+                                 kGuest, "]\n  bindTimeout: ", bind_timeout_,
+                                 "\n  bindAddress: 127.0.0.1:", port, "\n");
     return settings;
   }
   // 0: it does not serve.
@@ -108,6 +108,8 @@ class GuestsTest : public IntegrationTest {
     });
   }
   By by_ = By::kNames;
+  std::string bind_timeout_ = "20s";
+  std::string plugin_config_;  // entries of pluginConfig of kube-scheduler
   std::vector<int> election_;
   ChildProcess* fairlead_ = nullptr;
   std::unique_ptr<ChildProcess> kube_scheduler_;
@@ -212,6 +214,31 @@ TEST_P(GuestsByTest, NothingIsEvictedForAPodThatItsQueueHolds) {
   }
   EXPECT_TRUE(Pod("low").At({"metadata", "deletionTimestamp"}) == nullptr);
   EXPECT_EQ(NodeOf("low"), "a");
+}
+
+// Of a gang that kube-scheduler cannot bind whole, nothing is bound: Fairlead does not know what
+// the guest's own configuration refuses.
+TEST_F(GuestsTest, ThePluginHoldsAGangUntilAllAreReserved) {
+  if (!Plane::Get()->KubeSchedulerHasPlugin()) GTEST_SKIP() << "it has no plugin Fairlead";
+  MakeQueue("team", -1, -1);
+  MakeNode("a", 1);
+  MakeNode("b", 1);
+  api().Merge(Path(kNodes, "a"), R"({"metadata":{"labels":{"ok":"yes"}}})");
+  bind_timeout_ = "5s";
+  plugin_config_ =
+      "  - name: NodeAffinity\n    args: {addedAffinity: "
+      "{requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: "
+      "[{matchExpressions: [{key: ok, operator: Exists}]}]}}}\n";
+  StartBoth(By::kPlugin);
+  MakeGroup("g", 2);
+  for (const char* name : {"g-0", "g-1"}) MakeGuest(name, 1, "g");
+  EXPECT_TRUE(Eventually(
+      "its grants have ended",
+      [&] { return GroupVerdict("g").TextAt({"code"}) == "BindingRefused"; },
+      [&] { return absl::StrCat(GroupVerdict("g").Compact(), kube_scheduler_->Log()); }));
+  for (const char* name : {"g-0", "g-1"}) EXPECT_EQ(NodeOf(name), "");
+  api().Merge(Path(kNodes, "b"), R"({"metadata":{"labels":{"ok":"yes"}}})");
+  EXPECT_TRUE(Bound({"g-0", "g-1"})) << kube_scheduler_->Log();
 }
 
 // Pods that came while Fairlead was away are placed when it is there.

@@ -41,6 +41,9 @@ const (
 	DecideResponse_WAITS DecideResponse_State = 3
 	// It may start on `node` alone.
 	DecideResponse_GRANTED DecideResponse_State = 4
+	// The answer to `reserved_on`: the node is still granted, and pods of the pod's gang are not
+	// reserved on theirs yet. The pod is not to be bound before they are.
+	DecideResponse_HELD DecideResponse_State = 5
 )
 
 // Enum value maps for DecideResponse_State.
@@ -51,6 +54,7 @@ var (
 		2: "UNDECIDED",
 		3: "WAITS",
 		4: "GRANTED",
+		5: "HELD",
 	}
 	DecideResponse_State_value = map[string]int32{
 		"STATE_UNSPECIFIED": 0,
@@ -58,6 +62,7 @@ var (
 		"UNDECIDED":         2,
 		"WAITS":             3,
 		"GRANTED":           4,
+		"HELD":              5,
 	}
 )
 
@@ -177,7 +182,10 @@ type DecideRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Pod   *Pod                   `protobuf:"bytes,1,opt,name=pod,proto3" json:"pod,omitempty"`
 	// How long the answer may wait for a decision about a pod that has just come; at most 1 s.
-	WaitMs        uint32 `protobuf:"varint,2,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
+	WaitMs uint32 `protobuf:"varint,2,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
+	// Not empty: the scheduler has reserved this node for the pod, and asks whether it may bind it. It
+	// asks again at least every second while it is told HELD: after three it counts as reserved no more.
+	ReservedOn    string `protobuf:"bytes,3,opt,name=reserved_on,json=reservedOn,proto3" json:"reserved_on,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -224,6 +232,13 @@ func (x *DecideRequest) GetWaitMs() uint32 {
 		return x.WaitMs
 	}
 	return 0
+}
+
+func (x *DecideRequest) GetReservedOn() string {
+	if x != nil {
+		return x.ReservedOn
+	}
+	return ""
 }
 
 type DecideResponse struct {
@@ -407,20 +422,23 @@ const file_fairlead_guests_v1_guests_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a>\n" +
 	"\x10AnnotationsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"S\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"t\n" +
 	"\rDecideRequest\x12)\n" +
 	"\x03pod\x18\x01 \x01(\v2\x17.fairlead.guests.v1.PodR\x03pod\x12\x17\n" +
-	"\await_ms\x18\x02 \x01(\rR\x06waitMs\"\xd1\x01\n" +
+	"\await_ms\x18\x02 \x01(\rR\x06waitMs\x12\x1f\n" +
+	"\vreserved_on\x18\x03 \x01(\tR\n" +
+	"reservedOn\"\xdb\x01\n" +
 	"\x0eDecideResponse\x12>\n" +
 	"\x05state\x18\x01 \x01(\x0e2(.fairlead.guests.v1.DecideResponse.StateR\x05state\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"S\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"]\n" +
 	"\x05State\x12\x15\n" +
 	"\x11STATE_UNSPECIFIED\x10\x00\x12\f\n" +
 	"\bNOT_OURS\x10\x01\x12\r\n" +
 	"\tUNDECIDED\x10\x02\x12\t\n" +
 	"\x05WAITS\x10\x03\x12\v\n" +
-	"\aGRANTED\x10\x04\"\x14\n" +
+	"\aGRANTED\x10\x04\x12\b\n" +
+	"\x04HELD\x10\x05\"\x14\n" +
 	"\x12WatchGrantsRequest\"_\n" +
 	"\x05Grant\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
