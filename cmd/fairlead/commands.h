@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "autoscale-hook/catalog/csv_import.h"
 #include "cmd/fairlead/connection.h"
 #include "scheduler/plugins/registry.h"
 
@@ -24,6 +25,16 @@ struct CommonFlags {
 absl::Status RunQueues(const CommonFlags& flags, std::ostream& out);
 absl::Status RunNodes(const CommonFlags& flags, std::ostream& out);
 absl::Status RunExplain(const CommonFlags& flags, const std::string& subject, std::ostream& out);
+
+// `fairlead catalog`: the instance types that can be bought. Contacts no cluster.
+absl::Status RunCatalog(const CommonFlags& flags, std::ostream& out);
+
+struct CatalogImportFlags {
+  std::string file;
+  hook::CsvImportOptions options;
+};
+// `fairlead catalog import`: prints a catalogue file. Contacts nothing.
+absl::Status RunCatalogImport(const CatalogImportFlags& flags, std::ostream& out);
 
 struct RunFlags {
   CommonFlags common;

@@ -85,6 +85,7 @@ class CommandLine {
     AddExplain();
     AddQueues();
     AddNodes();
+    AddCatalog();
     AddDay();
     AddSimulate();
     app_.add_subcommand("version", "Print the version")->callback([this] {
@@ -213,6 +214,62 @@ class CommandLine {
     sub->callback([this] { action_ = [this] { return RunNodes(common_, std::cout); }; });
   }
 
+  void AddCatalog() {
+    CLI::App* sub =
+        app_.add_subcommand("catalog", "Instance types that can be bought, and their prices");
+    AddSettings(*sub, common_);
+    sub->add_option("-o,--output", common_.output, kOutputHelp)->type_name("FORMAT");
+    sub->footer(
+        "Shows the catalogue that `run` would use with the same files, and how old its prices "
+        "are.\n"
+        "Contacts no cluster.\n\n"
+        "Examples:\n"
+        "  fairlead catalog\n"
+        "  fairlead catalog --catalog mine.yaml -o json | jq -r '.items[].name'\n"
+        "  fairlead catalog import vms.csv --region us-east-1 --help\n");
+    AddCatalogImport(*sub);
+    sub->callback([this, sub] {
+      if (!sub->get_subcommands().empty()) return;
+      action_ = [this] { return RunCatalog(common_, std::cout); };
+    });
+  }
+
+  void AddCatalogImport(CLI::App& catalog) {
+    CLI::App* sub = catalog.add_subcommand("import", "A catalogue file from a public price list");
+    hook::CsvImportOptions& options = catalog_import_.options;
+    sub->add_option(
+           "file", catalog_import_.file,
+           "CSV: a row for each type, zone and region, as vms.csv of the SkyPilot catalogue")
+        ->required()
+        ->type_name("FILE");
+    sub->add_option("--region", options.region, "Its prices (default: the only one of the file)")
+        ->type_name("NAME")
+        ->check(NotBlank);
+    sub->add_option(
+           "--zones", options.zones,
+           "Zones as nodes are labelled (topology.kubernetes.io/zone), by commas, for every "
+           "type (default: those of the file)")
+        ->delimiter(',')
+        ->type_name("NAMES")
+        ->check(NotBlank);
+    sub->add_option("--types", options.types, "Only types whose whole name matches (RE2)")
+        ->type_name("REGEX")
+        ->check(NotBlank);
+    sub->add_flag("--gpus-only", options.gpus_only, "Only types with GPUs");
+    sub->add_option("--as-of", options.as_of, "When the prices were true, for people")
+        ->type_name("DATE");
+    sub->footer(
+        "Prints the file. What is wrong in the list, or of no use, is left out and told on "
+        "standard\n"
+        "error. A price of 0 counts as unknown: such a type is listed, and never bought.\n\n"
+        "Example, with a list from github.com/skypilot-org/skypilot-catalog, catalogs/v8/aws:\n"
+        "  fairlead catalog import vms.csv --region us-east-1 --zones us-east-1a,us-east-1b \\\n"
+        "      --gpus-only --as-of 2026-11 > catalog.yaml\n"
+        "  fairlead catalog --catalog catalog.yaml\n");
+    sub->callback(
+        [this] { action_ = [this] { return RunCatalogImport(catalog_import_, std::cout); }; });
+  }
+
   void AddDay() {
     CLI::App* sub =
         app_.add_subcommand("day", "Play a scenario on a real API server, live, with its bill");
@@ -264,6 +321,7 @@ class CommandLine {
   CLI::App app_;
   std::function<absl::Status()> action_;
   CommonFlags common_;
+  CatalogImportFlags catalog_import_;
   RunFlags run_;
   demo::DayFlags day_;
   SimulateFlags simulate_;

@@ -34,10 +34,6 @@ bool IsDeletion(const ApiServer::Commit& commit) {
           !TextAt(*commit.after, {"metadata", "deletionTimestamp"}).empty());
 }
 
-Amounts Larger(const Amounts& a, const Amounts& b) {
-  return {std::max(a.cpu, b.cpu), std::max(a.memory, b.memory), std::max(a.gpu, b.gpu)};
-}
-
 }  // namespace
 
 void Checks::OnCommit(const ApiServer::Commit& commit) {
@@ -392,8 +388,7 @@ void Checks::CheckLoad(const PodRow& row, const sim::world::NodeRow& has) {
   if (row.facts.requests.cpu <= 0) load.amounts.cpu = 0;
   if (row.facts.requests.memory <= 0) load.amounts.memory = 0;
   if (row.facts.requests.gpu <= 0) load.amounts.gpu = 0;
-  const Amounts allocatable =
-      has.changed_at < known ? has.facts.allocatable : Larger(has.facts.allocatable, has.before);
+  const Amounts allocatable = has.MostSince(known);
   if (load.amounts.FitsIn(allocatable) && load.pods <= has.facts.pods) return;
   Fail("overcommit",
        absl::StrCat("pod ", row.facts.key(), " bound to ", row.facts.node, ", which now holds ",

@@ -97,6 +97,17 @@ void Truth::NoteDeparture(const PodFacts& facts) {
   departed_.push_back({facts.ns, facts.app, facts.node, time_->now()});
 }
 
+Amounts NodeRow::MostSince(absl::Time time) const {
+  Amounts most = facts.allocatable;
+  for (const auto& [until, amounts] : former) {
+    if (until < time) continue;
+    most.cpu = std::max(most.cpu, amounts.cpu);
+    most.memory = std::max(most.memory, amounts.memory);
+    most.gpu = std::max(most.gpu, amounts.gpu);
+  }
+  return most;
+}
+
 void Truth::OnNode(const ApiServer::Commit& commit) {
   const NodeFacts facts = ReadNode(commit.after != nullptr ? *commit.after : *commit.before);
   if (commit.after == nullptr) {
@@ -108,13 +119,11 @@ void Truth::OnNode(const ApiServer::Commit& commit) {
   NodeRow& row = it->second;
   if (added || row.facts.uid != facts.uid) {
     row = NodeRow();
-    row.before = facts.allocatable;
     nodes_changed_at_ = time_->now();
     // One of its name was there before: its labels may be what is known.
     if (!node_names_.insert(facts.name).second) row.labels_changed_at = time_->now();
   } else if (!(row.facts.allocatable == facts.allocatable)) {
-    row.before = row.facts.allocatable;
-    row.changed_at = time_->now();
+    row.former.emplace_back(time_->now(), row.facts.allocatable);
   }
   if (!row.facts.name.empty() && row.facts.labels != facts.labels) {
     row.labels_changed_at = nodes_changed_at_ = time_->now();

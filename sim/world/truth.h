@@ -43,12 +43,13 @@ struct PodRow {
 
 struct NodeRow {
   NodeFacts facts;
-  Amounts before;  // what it had until changed_at
-  absl::Time changed_at = absl::InfinitePast();
+  std::vector<std::pair<absl::Time, Amounts>> former;  // what it had until then, in order
   absl::Time labels_changed_at = absl::InfinitePast();
   // Tainted by others, cordoned or not ready. Fairlead takes its own taint off again.
   absl::Time closed_since = absl::InfiniteFuture();
   absl::Time removing_since = absl::InfiniteFuture();  // Fairlead's taint was written
+  // The most that it has had since then, of each resource.
+  [[nodiscard]] Amounts MostSince(absl::Time time) const;
 };
 
 struct QueueRow {

@@ -46,7 +46,7 @@ class Cli(unittest.TestCase):
             environment["HOME"] = empty
             for number, command, code, there, absent in cases:
                 with self.subTest(f"{CASES.name}:{number}: {command}"):
-                    words = shlex.split(command)
+                    words = shlex.split(command.replace("$HERE", str(CASES.parent.resolve())))
                     done = subprocess.run([PROGRAMS / words[0], *words[1:]], cwd=empty, env=environment, timeout=30,
                                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                           text=True)

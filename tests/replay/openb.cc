@@ -13,8 +13,8 @@
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "document/csv.h"
 #include "scheduler/model/api_names.h"
-#include "tests/replay/csv.h"
 #include "tests/replay/go_random.h"
 
 namespace fairlead::replay {

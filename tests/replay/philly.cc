@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
-#include "tests/replay/csv.h"
+#include "document/csv.h"
 
 namespace fairlead::replay {
 namespace {
