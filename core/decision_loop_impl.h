@@ -147,6 +147,10 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   void EndGrant(const std::string& uid);
   void EndGrants(absl::Time now);
   GuestAnswer AskGuest(const model::Pod& pod, absl::string_view reserved_on, absl::Time now);
+  // On their nodes, as the watch shows.
+  [[nodiscard]] int64_t BoundPodsOf(const state::Workload& workload) const;
+  // A grant has ended without a binding: so do those of its gang, unless that has its minimum.
+  void WithdrawGangOf(const GuestGrant& ended);
   // Of a pod with a grant, for which its scheduler has reserved the node: its gang is reserved too.
   [[nodiscard]] bool GangIsReserved(const state::PodRecord& pod, absl::Time now) const;
 
@@ -162,9 +166,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   [[nodiscard]] bool PodsAreFresh() const override {
     return !stale_kinds.contains(model::Kind::kPod);
   }
-  [[nodiscard]] bool GoesFirst(const state::PodRecord& pod) const override {
-    return refusals.Includes(pod);
-  }
+  [[nodiscard]] bool GoesFirst(const state::PodRecord& pod) const override;
   void PodChanged(const model::Pod& pod);
   // Call it before the state removes the pod.
   void PodGoing(state::PodId pod) {
@@ -343,6 +345,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   HeldBack held_back{state};
   BindingPipeline bindings;
   GuestGrants grants;
+  std::set<std::string, std::less<>> reserving_guests;  // schedulers that ask before they bind
   uint64_t grants_checked_at = 0;  // version of the state
   BindingRefusals refusals;
   // Of the current step: where the pipeline sends.

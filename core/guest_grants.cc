@@ -13,6 +13,11 @@ void GuestGrants::Add(uint64_t id, GuestGrant grant, absl::Time now) {
   grants_.insert_or_assign(uid, Row{id, std::move(grant), now, until, absl::InfinitePast()});
 }
 
+std::optional<uint64_t> GuestGrants::IdOf(absl::string_view uid) const {
+  const auto row = grants_.find(uid);
+  return row == grants_.end() ? std::nullopt : std::optional<uint64_t>(row->second.id);
+}
+
 const std::string* GuestGrants::NodeOf(absl::string_view uid) const {
   const auto row = grants_.find(uid);
   return row == grants_.end() ? nullptr : &row->second.grant.node;
@@ -52,7 +57,7 @@ std::vector<GuestGrants::Expired> GuestGrants::TakeExpired(absl::Time now) {
       continue;
     }
     expired.push_back(
-        {row->second.id, std::move(row->second.grant.node), row->second.until - row->second.since});
+        {row->second.id, std::move(row->second.grant), row->second.until - row->second.since});
     grants_.erase(row);
   }
   return expired;

@@ -45,6 +45,8 @@ class GuestGrants {
 
   // `id`: of the binding. A former grant of the pod ends.
   void Add(uint64_t id, GuestGrant grant, absl::Time now);
+  // The binding that the pod was granted; none: it has no grant.
+  [[nodiscard]] std::optional<uint64_t> IdOf(absl::string_view uid) const;
   // The node that the pod was granted; null: none.
   [[nodiscard]] const std::string* NodeOf(absl::string_view uid) const;
   // Its scheduler is told that it may bind the pod there.
@@ -57,7 +59,7 @@ class GuestGrants {
 
   struct Expired {
     uint64_t id = 0;
-    std::string node;
+    GuestGrant grant;
     absl::Duration held;
   };
   std::vector<Expired> TakeExpired(absl::Time now);

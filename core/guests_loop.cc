@@ -32,12 +32,27 @@ void DecisionLoop::Impl::EndGrant(const std::string& uid) {
   if (id.has_value()) answers.push_back({*id, absl::OkStatus()});
 }
 
+// The others of its gang would hold their nodes for a pod that waits again, and when it has one
+// they would have lost theirs.
+void DecisionLoop::Impl::WithdrawGangOf(const GuestGrant& ended) {
+  const state::PodId pod = state.FindPod(ended.ns, ended.name);
+  if (pod == state::kNoId || state.pod(pod).workload == state::kNoId) return;
+  const state::Workload& workload = state.workload(state.pod(pod).workload);
+  if (!workload.is_group || BoundPodsOf(workload) >= engine::GangMinimum(workload)) return;
+  const state::PodIds pods = workload.pods;
+  for (const state::PodId other : pods) {
+    const std::optional<uint64_t> id = grants.IdOf(state.pod(other).uid);
+    if (id.has_value()) bindings.Withdraw(*id);
+  }
+}
+
 void DecisionLoop::Impl::EndGrants(absl::Time now) {
-  for (const GuestGrants::Expired& grant : grants.TakeExpired(now)) {
+  for (const GuestGrants::Expired& expired : grants.TakeExpired(now)) {
     const std::string reason =
-        absl::StrCat("its scheduler has not bound it to node ", grant.node, " within ",
-                     absl::FormatDuration(absl::Trunc(grant.held, absl::Seconds(1))));
-    bindings.Answered(grant.id, absl::InternalError(reason), now);
+        absl::StrCat("its scheduler has not bound it to node ", expired.grant.node, " within ",
+                     absl::FormatDuration(absl::Trunc(expired.held, absl::Seconds(1))));
+    bindings.Answered(expired.id, absl::InternalError(reason), now);
+    WithdrawGangOf(expired.grant);
   }
   if (grants.size() == 0 || grants_checked_at == state.version()) return;
   grants_checked_at = state.version();
@@ -49,17 +64,29 @@ void DecisionLoop::Impl::EndGrants(absl::Time now) {
   }
 }
 
+// Of the gang of a guest that reserves before it binds no pod goes first: none is bound before all
+// are reserved, and one that went first would wait for those that wait for it.
+bool DecisionLoop::Impl::GoesFirst(const state::PodRecord& pod) const {
+  return refusals.Includes(pod) && !reserving_guests.contains(state.SchedulerNameOf(pod));
+}
+
+int64_t DecisionLoop::Impl::BoundPodsOf(const state::Workload& workload) const {
+  return std::count_if(workload.pods.begin(), workload.pods.end(), [&](const state::PodId id) {
+    const PodStatus status = state.pod(id).status;
+    return status == PodStatus::kBound || status == PodStatus::kRunning;
+  });
+}
+
 // Of its pods as many as it needs are on their nodes, or about to be bound there.
 bool DecisionLoop::Impl::GangIsReserved(const state::PodRecord& pod, absl::Time now) const {
   const state::Workload& workload = state.workload(pod.workload);
   if (!workload.is_group) return true;
-  const auto counts =
+  const auto reserved =
       std::count_if(workload.pods.begin(), workload.pods.end(), [&](const state::PodId id) {
         const state::PodRecord& other = state.pod(id);
-        return other.status == PodStatus::kBound || other.status == PodStatus::kRunning ||
-               (other.status == PodStatus::kBinding && grants.IsReserved(other.uid, now));
+        return other.status == PodStatus::kBinding && grants.IsReserved(other.uid, now);
       });
-  return counts >= engine::GangMinimum(workload);
+  return BoundPodsOf(workload) + reserved >= engine::GangMinimum(workload);
 }
 
 GuestAnswer DecisionLoop::Impl::AskGuest(const model::Pod& pod, absl::string_view reserved_on,
@@ -74,6 +101,7 @@ GuestAnswer DecisionLoop::Impl::AskGuest(const model::Pod& pod, absl::string_vie
   if (!record.ours || !state.IsGuest(record)) return {Kind::kNotOurs, "", ""};
   if (const std::string* node = grants.NodeOf(record.uid); node != nullptr) {
     if (reserved_on == *node) {
+      reserving_guests.insert(pod.scheduler_name);
       grants.Reserved(record.uid, now);
       // What waits for others of its gang gets no more time by that.
       if (!GangIsReserved(record, now)) return {Kind::kHeld, *node, ""};

@@ -143,18 +143,25 @@ TEST_F(GuestsTest, NoPodOfAGangIsBoundBeforeAllAreReserved) {
   EXPECT_EQ(AskToBind(c, 20), Kind::kGranted);
 }
 
-// The grant of one has ended: the other does not start alone.
-TEST_F(GuestsTest, APodThatWaitsAgainKeepsItsGangFromBeingBound) {
+// The other would hold its node for nothing, and could start alone.
+TEST_F(GuestsTest, TheGrantsOfAGangEndTogether) {
   Put(MakeQueue("q", "", kUnlimited, kUnlimited));
   Put(MakeGroup("ns", "g", "q", 2));
   const model::Pod a = Guest("a", 1).Group("g").Build(), b = Guest("b", 1).Group("g").Build();
   Put(a);
   Put(b);
   AnswerAll(Step(1));
+  EXPECT_EQ(AskToBind(a, 5), Kind::kHeld);
   EXPECT_EQ(Ask(b, 30).kind, Kind::kGranted) << "it has more time than the other";
   AnswerAll(Step(62));
-  ASSERT_NE(Ask(a, 62).kind, Kind::kGranted);
-  EXPECT_EQ(AskToBind(b, 62), Kind::kHeld);
+  EXPECT_NE(Ask(a, 62).kind, Kind::kGranted);
+  EXPECT_NE(AskToBind(b, 62), Kind::kGranted);
+  EXPECT_NE(AskToBind(b, 62), Kind::kHeld);
+  EXPECT_EQ(loop_->CheckConsistency(), "");
+  // After a pause both are granted nodes again, at once.
+  int at = 63;
+  for (; at < 100 && Ask(a, at).kind != Kind::kGranted; ++at) AnswerAll(Step(at));
+  EXPECT_EQ(Ask(b, at).kind, Kind::kGranted);
 }
 
 TEST_F(GuestsTest, WaitingForTheGangGivesNoMoreTime) {
@@ -304,6 +311,7 @@ TEST(GuestGrantsTest, AGrantReplacesTheFormerOneOfItsPod) {
   const auto expired = grants.TakeExpired(now + absl::Seconds(91));
   ASSERT_THAT(expired, SizeIs(1));
   EXPECT_EQ(expired[0].id, 2u);
+  EXPECT_EQ(expired[0].grant.node, "m");
   EXPECT_EQ(expired[0].held, absl::Seconds(61)) << "until a minute after the last question";
   EXPECT_EQ(grants.NodeOf("u"), nullptr);
   EXPECT_EQ(grants.End("u"), std::nullopt);
