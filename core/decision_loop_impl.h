@@ -346,7 +346,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   BindingPipeline bindings;
   GuestGrants grants;
   std::set<std::string, std::less<>> reserving_guests;  // schedulers that ask before they bind
-  uint64_t grants_checked_at = 0;  // version of the state
+  uint64_t grants_checked_at = 0;                       // version of the state
   BindingRefusals refusals;
   // Of the current step: where the pipeline sends.
   StepResult* sending = nullptr;
