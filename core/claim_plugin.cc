@@ -92,24 +92,24 @@ bool ClaimPlugin::HasWork(absl::Time now) const {
          extended_.HasWork(now, [this](const std::string& claim) { return IsShown(claim); });
 }
 
-// Their claims are made: what is left is as for any other pod.
-void ClaimPlugin::GoOn(BindingPlugin::Progress made) {
-  failed_ = std::move(made.failed);
+std::vector<BindingPlugin::Failure> ClaimPlugin::GoOn(BindingPlugin::Progress made) {
+  std::vector<Failure> failed = std::move(made.failed);
   for (model::BindPod& bind : made.reserved) {
     const state::PodId pod = state_.FindPod(bind.ns, bind.name);
     if (pod == state::kNoId || state_.pod(pod).uid != bind.uid) continue;
-    const Failure failure{bind.ns, bind.name, bind.uid, ""};
+    Failure failure{bind.ns, bind.name, bind.uid, ""};
     const absl::Status reserved = ReserveDevices(state_.pod(pod), std::move(bind));
     if (reserved.ok()) continue;
-    failed_.push_back(failure);
-    failed_.back().reason = std::string(reserved.message());
+    failure.reason = std::string(reserved.message());
+    failed.push_back(std::move(failure));
   }
+  return failed;
 }
 
 BindingPlugin::Progress ClaimPlugin::Advance(absl::Time now) {
   Progress made = extended_.Step(now, [this](const std::string& claim) { return IsShown(claim); });
   std::vector<model::Action> actions = std::move(made.actions);
-  GoOn(std::move(made));
+  std::vector<Failure> failed = GoOn(std::move(made));
   ClaimReservations::Outcome due = claims_.Step(now);
   for (const model::ResourceClaim& claim : due.claims) {
     // The decision already counted an allocation in flight: this changes no capacity.
@@ -117,7 +117,6 @@ BindingPlugin::Progress ClaimPlugin::Advance(absl::Time now) {
   }
   actions.insert(actions.end(), std::make_move_iterator(due.actions.begin()),
                  std::make_move_iterator(due.actions.end()));
-  std::vector<Failure> failed = std::exchange(failed_, {});
   failed.insert(failed.end(), due.failed.begin(), due.failed.end());
   return {std::move(actions), std::move(due.bindings), std::move(failed)};
 }

@@ -55,7 +55,8 @@ class ClaimPlugin final : public BindingPlugin {
   };
   // Reserves the devices of the pod's claims, all of which are made.
   absl::Status ReserveDevices(const state::PodRecord& pod, model::BindPod bind);
-  void GoOn(BindingPlugin::Progress made);
+  // What becomes of bindings whose extended claims are made: those that cannot go on.
+  std::vector<Failure> GoOn(BindingPlugin::Progress made);
   [[nodiscard]] bool IsShown(const std::string& claim) const;
   // Its deallocation may be done, and the watch does not show it yet.
   [[nodiscard]] bool IsLeaving(const std::string& claim) const;
@@ -63,7 +64,6 @@ class ClaimPlugin final : public BindingPlugin {
   state::ClusterState& state_;
   ClaimReservations claims_;
   ExtendedClaims extended_;
-  std::vector<Failure> failed_;
   const WriteAttempts::Rules rules_;  // of deallocations
   std::map<std::string, Idle> idle_;  // by key of the claim
   bool freed_ = false;

@@ -31,8 +31,10 @@ namespace fairlead::core {
 
 class ExtendedClaims {
  public:
-  // `backoff`: between attempts.
-  explicit ExtendedClaims(Backoff backoff) : rules_{.backoff = backoff} {}
+  // `backoff`: between attempts. After a lost answer a refusal is believed: what may have been made
+  // serves the next attempt.
+  explicit ExtendedClaims(Backoff backoff)
+      : rules_{.backoff = backoff, .believes_refusals = true} {}
 
   void Hold(model::BindPod bind, model::SetExtendedClaim write);
   // The pod must not be bound any more. An empty uid matches any.

@@ -133,6 +133,22 @@ TEST_F(ExtendedClaimsTest, AnUnknownOutcomeIsAskedAgain) {
   EXPECT_THAT(Of<model::ReserveClaim>(Step(61)), SizeIs(1));
 }
 
+// The refusal says nothing about the lost attempt, and would come for ever.
+TEST_F(ExtendedClaimsTest, ARefusalAfterALostAnswerIsBelieved) {
+  AddClaimNode("n1");
+  Put(Pod("p"));
+  AnswerThe<model::SetExtendedClaim>(Step(1), absl::UnavailableError("reset"));
+  const StepResult again = StepsTo<model::SetExtendedClaim>(Step(1), At(60));
+  Cordon("n1");
+  AddClaimNode("n2");
+  AnswerThe<model::SetExtendedClaim>(again, absl::PermissionDeniedError("quota of claims"));
+  StepResult next = Step(61);
+  if (Of<model::SetExtendedClaim>(next).empty()) {
+    next = StepsTo<model::SetExtendedClaim>(next, At(200));
+  }
+  EXPECT_EQ(TheWrite(next).node, "n2");
+}
+
 TEST_F(ExtendedClaimsTest, AClaimThatIsNeverShownFailsTheBinding) {
   AddClaimNode("n1");
   Put(Pod("p"));

@@ -1,5 +1,6 @@
 // Pods that another scheduler binds: they hold what they are granted, and the scheduler is told.
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/decision_loop_testing.h"
@@ -38,6 +39,17 @@ class GuestsTest : public DecisionLoopTest {
   // Its scheduler has reserved node "n".
   Kind AskToBind(const model::Pod& pod, int at = 5, const std::string& node = "n") {
     return loop_->AskGuest(pod, node, At(at)).kind;
+  }
+  // A gang of two, which are granted their nodes.
+  std::pair<model::Pod, model::Pod> GrantedPair() {
+    Put(MakeQueue("q", "", kUnlimited, kUnlimited));
+    Put(MakeGroup("ns", "g", "q", 2));
+    std::pair<model::Pod, model::Pod> pods(Guest("a", 1).Group("g").Build(),
+                                           Guest("b", 1).Group("g").Build());
+    Put(pods.first);
+    Put(pods.second);
+    AnswerAll(Step(1));
+    return pods;
   }
   static std::vector<std::string> Nominated(const StepResult& result) {
     std::vector<std::string> out;
@@ -120,12 +132,7 @@ TEST_F(GuestsTest, AGangIsGrantedWholeOrNotAtAll) {
 }
 
 TEST_F(GuestsTest, NoPodOfAGangIsBoundBeforeAllAreReserved) {
-  Put(MakeQueue("q", "", kUnlimited, kUnlimited));
-  Put(MakeGroup("ns", "g", "q", 2));
-  const model::Pod a = Guest("a", 1).Group("g").Build(), b = Guest("b", 1).Group("g").Build();
-  Put(a);
-  Put(b);
-  AnswerAll(Step(1));
+  const auto [a, b] = GrantedPair();
   EXPECT_EQ(AskToBind(a), Kind::kHeld);
   EXPECT_EQ(Ask(a).kind, Kind::kGranted) << "where it may go is another question";
   EXPECT_EQ(AskToBind(b), Kind::kGranted);
@@ -145,12 +152,7 @@ TEST_F(GuestsTest, NoPodOfAGangIsBoundBeforeAllAreReserved) {
 
 // The other would hold its node for nothing, and could start alone.
 TEST_F(GuestsTest, TheGrantsOfAGangEndTogether) {
-  Put(MakeQueue("q", "", kUnlimited, kUnlimited));
-  Put(MakeGroup("ns", "g", "q", 2));
-  const model::Pod a = Guest("a", 1).Group("g").Build(), b = Guest("b", 1).Group("g").Build();
-  Put(a);
-  Put(b);
-  AnswerAll(Step(1));
+  const auto [a, b] = GrantedPair();
   EXPECT_EQ(AskToBind(a, 5), Kind::kHeld);
   EXPECT_EQ(Ask(b, 30).kind, Kind::kGranted) << "it has more time than the other";
   AnswerAll(Step(62));
@@ -165,12 +167,7 @@ TEST_F(GuestsTest, TheGrantsOfAGangEndTogether) {
 }
 
 TEST_F(GuestsTest, WaitingForTheGangGivesNoMoreTime) {
-  Put(MakeQueue("q", "", kUnlimited, kUnlimited));
-  Put(MakeGroup("ns", "g", "q", 2));
-  const model::Pod a = Guest("a", 1).Group("g").Build(), b = Guest("b", 1).Group("g").Build();
-  Put(a);
-  Put(b);
-  AnswerAll(Step(1));
+  const auto [a, b] = GrantedPair();
   for (int at = 2; at < 61; ++at) EXPECT_EQ(AskToBind(a, at), Kind::kHeld);
   AnswerAll(Step(62));
   EXPECT_EQ(AskToBind(a, 62), Kind::kWaits) << "what it held is for others";

@@ -29,6 +29,13 @@ model::ResourceClaim Request(absl::string_view exactly) {
           absl::StrCat(R"("spec":{"devices":{"requests":[{"name":"r",)", exactly, "}]}}")));
 }
 
+TEST(DeviceClassJson, ItsExtendedResourceIsRead) {
+  EXPECT_EQ(Decode<model::DeviceClass>(
+                Doc("DeviceClass", R"("spec":{"extendedResourceName":"example.com/fpga"})"))
+                .extended_resource,
+            "example.com/fpga");
+}
+
 TEST(DeviceObjects, OtherKindsAndBrokenTextAreErrors) {
   const auto decode = [](absl::string_view json) {
     return DecodeObject(model::Kind::kResourceClaim, kJson, json).status();

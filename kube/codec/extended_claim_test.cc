@@ -1,4 +1,4 @@
-// The claim for a pod's extended resources, and who uses which request of it.
+// The claim for a pod's extended resources, and which container uses which request of it.
 #include "kube/codec/extended_claim.h"
 
 #include <algorithm>

@@ -97,6 +97,7 @@ class DeviceAllocator {
   [[nodiscard]] const std::map<std::string, std::string, std::less<>>& class_of_resource() const {
     return class_of_resource_;
   }
+
   // ---- demands
   // What a claim asks for, or holds if it is allocated; an error says why that is unknown.
   [[nodiscard]] absl::StatusOr<std::vector<RequestDemand>> AskOf(

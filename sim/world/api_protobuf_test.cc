@@ -65,7 +65,9 @@ constexpr char kRichPod[] = R"({
   "status": {"phase": "Running", "nominatedNodeName": "nom",
     "conditions": [{"type": "PodScheduled", "status": "False", "reason": "r", "message": "m",
                     "lastTransitionTime": "2026-01-02T03:04:05Z"}],
-    "resourceClaimStatuses": [{"name": "c2", "resourceClaimName": "made"}]}})";
+    "resourceClaimStatuses": [{"name": "c2", "resourceClaimName": "made"}],
+    "extendedResourceClaimStatus": {"resourceClaimName": "extended", "requestMappings": [
+      {"containerName": "c", "resourceName": "r", "requestName": "q"}]}}})";
 
 constexpr char kRichNode[] = R"({
   "metadata": {"name": "n", "labels": {"topology.kubernetes.io/zone": "z"}},
@@ -96,6 +98,7 @@ void ExpectSame(const kube::Object& got, const kube::Object& want) {
   if (const auto* pod = std::get_if<model::Pod>(&want)) {
     kube::testing::ExpectSamePod(std::get<model::Pod>(got), *pod);
     EXPECT_EQ(std::get<model::Pod>(got).generated_claims, pod->generated_claims);
+    EXPECT_EQ(std::get<model::Pod>(got).extended_claim, pod->extended_claim);
     EXPECT_EQ(pod->invalid, "");
   } else if (const auto* node = std::get_if<model::Node>(&want)) {
     kube::testing::ExpectSameNode(std::get<model::Node>(got), *node);

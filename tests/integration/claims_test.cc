@@ -55,15 +55,7 @@ class ClaimsTest : public IntegrationTest {
     Forget();
   }
   void Forget() {
-    for (const char* collection : {kClaims, kTemplates, kSlices, kClasses}) {
-      for (const Json& object : api().List(collection)) {
-        const std::string path = Path(collection, object.TextAt({"metadata", "name"}));
-        if (object.At({"metadata", "finalizers"}) != nullptr) {
-          api().Merge(path, R"({"metadata":{"finalizers":null}})");
-        }
-        api().Delete(path);
-      }
-    }
+    for (const char* collection : {kClaims, kTemplates, kSlices, kClasses}) Empty(collection);
   }
   void StartClaimController() {
     Plane* const plane = Plane::Get();

@@ -38,15 +38,7 @@ class ExtendedResourcesTest : public IntegrationTest {
     if (!IsSkipped()) Forget();
   }
   void Forget() {
-    for (const char* collection : {kFpgaClaims, kFpgaSlices}) {
-      for (const Json& object : api().List(collection)) {
-        const std::string path = Path(collection, object.TextAt({"metadata", "name"}));
-        if (object.At({"metadata", "finalizers"}) != nullptr) {
-          api().Merge(path, R"({"metadata":{"finalizers":null}})");
-        }
-        api().Call("DELETE", path);
-      }
-    }
+    for (const char* collection : {kFpgaClaims, kFpgaSlices}) Empty(collection);
     api().Call("DELETE", kFpgaClass);
   }
   void MakeFpgaNode(const std::string& name, int devices) {

@@ -69,16 +69,19 @@ void IntegrationTest::TearDown() {
   for (const std::string& path : installed_) api().Delete(path);
 }
 
-void IntegrationTest::Clean() {
-  // Tests may have set finalizers.
-  for (const char* collection : {kPods, kNodes, kGroups, kRequests, kQueues}) {
-    for (const Json& object : api().List(collection)) {
-      const std::string path = Path(collection, object.TextAt({"metadata", "name"}));
-      if (object.At({"metadata", "finalizers"}) != nullptr) {
-        api().Merge(path, R"({"metadata":{"finalizers":null}})");
-      }
-      api().Delete(path);
+void IntegrationTest::Empty(const std::string& collection) {
+  for (const Json& object : api().List(collection)) {
+    const std::string path = Path(collection, object.TextAt({"metadata", "name"}));
+    if (object.At({"metadata", "finalizers"}) != nullptr) {
+      api().Merge(path, R"({"metadata":{"finalizers":null}})");
     }
+    api().Delete(path);
+  }
+}
+
+void IntegrationTest::Clean() {
+  for (const char* collection : {kPods, kNodes, kGroups, kRequests, kQueues}) {
+    Empty(collection);
     ASSERT_TRUE(Eventually(absl::StrCat(collection, " empty"),
                            [&] { return api().List(collection).empty(); }));
   }

@@ -55,6 +55,9 @@ class IntegrationTest : public ::testing::Test {
 
   Api& api() { return *api_; }
 
+  // Deletes all objects of it, whatever finalizers they have.
+  void Empty(const std::string& collection);
+
   // Runs and is connected, but may not have decided anything yet.
   ChildProcess& Start(const Settings& settings);
   // `text` is in the log of the process.

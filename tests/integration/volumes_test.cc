@@ -36,15 +36,7 @@ class VolumesTest : public IntegrationTest {
     Forget();
   }
   void Forget() {
-    for (const char* collection : {kClaims, kVolumes, kClasses}) {
-      for (const Json& object : api().List(collection)) {
-        const std::string path = Path(collection, object.TextAt({"metadata", "name"}));
-        if (object.At({"metadata", "finalizers"}) != nullptr) {
-          api().Merge(path, R"({"metadata":{"finalizers":null}})");
-        }
-        api().Delete(path);
-      }
-    }
+    for (const char* collection : {kClaims, kVolumes, kClasses}) Empty(collection);
   }
   void MakeClass(const std::string& name, const std::string& provisioner) {
     api().Create(kClasses,
