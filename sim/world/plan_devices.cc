@@ -52,10 +52,7 @@ class Devices : PlanDice {
     if (!OneIn(3)) return;
     const int64_t at = Sometime();
     At(at, "delete-device-class").With("name", kExtendedClass);
-    At(at + random_.Between(1, 20'000), "device-class")
-        .With("name", kExtendedClass)
-        .With("but", kCornerModel)
-        .With("gives", kExtendedResource);
+    SetExtendedClass(at + random_.Between(1, 20'000));
   }
 
   void AddCorners() {
@@ -67,13 +64,18 @@ class Devices : PlanDice {
 
  private:
   void Cluster() {
-    At(0, "device-class")
-        .With("name", kExtendedClass)
-        .With("but", kCornerModel)
-        .With("gives", kExtendedResource);
+    SetExtendedClass(0);
     At(0, "device-class").With("name", "sim-a").With("model", "a");
     for (const std::string& node : nodes_) SetDevices(0, node);
     if (OneIn(2)) SetDevices(0, "*");
+  }
+
+  // The class of every device but the corners', which gives the extended resource.
+  void SetExtendedClass(int64_t at) {
+    At(at, "device-class")
+        .With("name", kExtendedClass)
+        .With("but", kCornerModel)
+        .With("gives", kExtendedResource);
   }
 
   void SetDevices(int64_t at, const std::string& node) {
@@ -102,12 +104,8 @@ class Devices : PlanDice {
     return job.With("device_lot", OneIn(5) ? 0 : kFirstLot + number);
   }
 
-  void Work() {
-    const int64_t pods = random_.Between(1, 4);
-    Operation& job = NextJob(random_.Between(500, plan_.end_ms - 5 * kSecond));
-    const uint64_t kind = random_.Below(6);
-    job.With("claim", kind < 4 ? "own" : kind == 4 ? "shared" : "both");
-    job.With("devices", random_.Between(1, 2));
+  // How many pods it has, as what, for how long and how urgent.
+  void Shape(Operation& job, int64_t pods) {
     job.With("pods", pods).With("grouping", OneIn(4) ? "none" : "own");
     job.With("min", OneIn(2) ? pods : 1);
     if (OneIn(6)) {
@@ -118,20 +116,22 @@ class Devices : PlanDice {
     if (OneIn(4)) job.With("class", OneIn(2) ? "train" : "high");
   }
 
+  void Work() {
+    const int64_t pods = random_.Between(1, 4);
+    Operation& job = NextJob(random_.Between(500, plan_.end_ms - 5 * kSecond));
+    const uint64_t kind = random_.Below(6);
+    job.With("claim", kind < 4 ? "own" : kind == 4 ? "shared" : "both");
+    job.With("devices", random_.Between(1, 2));
+    Shape(job, pods);
+  }
+
   void ExtendedWork() {
     const int64_t pods = random_.Between(1, 4);
     jobs_.push_back(absl::StrCat("x", jobs_.size()));
     Operation& job =
         Job(random_.Between(500, plan_.end_ms - 5 * kSecond), jobs_.back(), Any(queues_));
     job.With("cpu", random_.Between(1, 4) * 500).With("extended", random_.Between(1, 2));
-    job.With("pods", pods).With("grouping", OneIn(4) ? "none" : "own");
-    job.With("min", OneIn(2) ? pods : 1);
-    if (OneIn(6)) {
-      job.With("kind", "deployment");
-    } else {
-      job.With("run", random_.Between(3, 25));
-    }
-    if (OneIn(4)) job.With("class", OneIn(2) ? "train" : "high");
+    Shape(job, pods);
   }
 
   // It may come back, with another minimum.
