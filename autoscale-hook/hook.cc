@@ -53,13 +53,6 @@ model::NodeRequest DecisionOf(const model::NodeRequest& request) {
   return decision;
 }
 
-// True for names that RequestName makes. A label allows more values than an object's name.
-bool IsOurName(const std::string& name) {
-  return absl::StartsWith(name, "fl-") && std::all_of(name.begin(), name.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-         });
-}
-
 Outcome LaunchOutcome(const absl::Status& answer) {
   if (IsUnknownOutcome(answer)) return Outcome::kUnknown;
   return ClassifyFailure(answer).has_value() ? Outcome::kRefused : Outcome::kDone;
@@ -119,7 +112,7 @@ std::vector<const NodeUse*> NodesByRow::Of(const Machine& machine) const {
 
 Hook::Impl::Impl(HookOptions options, const Catalog* catalog, const Hook& hook)
     : options_(std::move(options)),
-      catalog_(*catalog),
+      catalogs_(catalog, options_.provider),
       hook_(hook),
       backoff_({options_.backoff_initial, options_.backoff_max}),
       gathering_(options_.gathering_quiet, options_.gathering_max),
@@ -132,7 +125,7 @@ std::vector<model::Node> Hook::Impl::NodesOnOffer(std::vector<const model::NodeP
   if (pools.empty()) pools.push_back(&default_pool_);
   const CapsLeft all = CapsLeftBeside({}, pools);
   std::vector<model::Node> nodes;
-  for (const Offer& offer : MakeOffers(catalog_, pools)) {
+  for (const Offer& offer : MakeOffers(catalogs_, pools)) {
     if (!Allows(all, offer)) continue;  // one node of it is more than a cap, whatever else runs
     nodes.push_back(UsableNode(offer, ""));
     shapes_.Apply(nodes.back());
@@ -150,7 +143,7 @@ CapsLeft Hook::Impl::CapsLeftBeside(const CapUsage& usage,
 std::vector<std::vector<std::string>> Hook::Impl::LabelsOnOffer(
     std::vector<const model::NodePool*> pools) const {
   if (pools.empty()) pools.push_back(&default_pool_);
-  return hook::LabelsOnOffer(MakeOffers(catalog_, pools));
+  return hook::LabelsOnOffer(MakeOffers(catalogs_, pools));
 }
 
 bool Hook::Impl::IsKnownProvider(const std::string& provider) const {
@@ -199,6 +192,7 @@ void Hook::Impl::Continue(Impl& former) {
   pools_ = std::move(former.pools_);
   linked_ = std::move(former.linked_);
   node_lists_.Continue(former.node_lists_);
+  catalogs_.Continue(former.catalogs_);
   ledger_.TakeLost(former.ledger_);
 }
 
@@ -301,7 +295,7 @@ CapUsage Hook::Impl::UsageOf(const StepContext& context) const {
     const int64_t node_gpus =
         view.registered() ? model::Get(view.node()->allocatable, model::kGpuName) / 1000 : 0;
     for (int64_t i = view.CountMachines(); i > 0; --i) {
-      usage.Add(view.request(), catalog_, node_gpus);
+      usage.Add(view.request(), catalogs_.Of(view.request()), node_gpus);
     }
   };
   for (const MachineView& view : context.views) {
@@ -315,7 +309,7 @@ CapUsage Hook::Impl::UsageOf(const StepContext& context) const {
   for (const auto& [key, machine] : ledger_.rows()) {
     // A request that is written again for a lost machine counts with that machine.
     const bool counts = !machine.seen() && !machine.lost && !ledger_.HasLost(machine.name());
-    if (counts) usage.Add(machine.desired, catalog_);
+    if (counts) usage.Add(machine.desired, catalogs_.Of(machine.desired));
   }
   return usage;
 }
@@ -326,7 +320,7 @@ void Hook::Impl::LearnShapes(StepContext& context) {
     const model::NodeRequest& request = view.request();
     if (view.machine->shape_learned || request.allocatable.empty()) continue;
     view.machine->shape_learned = true;
-    const InstanceType* type = catalog_.Find(request.instance_type);
+    const InstanceType* type = catalogs_.Of(request).Find(request.instance_type);
     if (type == nullptr) continue;
     const model::ResourceList promised = Announced(request).value_or(
         UsableNode({type, &default_pool_, request.zone, request.spot, 0}, "").allocatable);
@@ -353,7 +347,7 @@ model::NodeRequest Hook::Impl::RequestOf(const NodeUse& orphan, const StepContex
     }
   }
   request.price_known = false;
-  const InstanceType* type = catalog_.Find(orphan.instance_type);
+  const InstanceType* type = catalogs_.Of(request).Find(orphan.instance_type);
   if (type == nullptr) return request;  // its price and its GPUs are unknown
   const std::optional<int64_t>& price =
       orphan.spot ? type->spot_micro_usd : type->on_demand_micro_usd;
@@ -425,6 +419,7 @@ StepOutput Hook::Impl::Step(const StepInput& input, Placement& placement) {
   static const Demand kNone;
   const Demand& demand = input.demand == nullptr ? kNone : *input.demand;
   if (options_.enabled) {
+    reports_.SettleUnclaimed(nodes.orphans(), context);
     TakeMachines(nodes, context);
     for (MachineView& view : context.views) AdvanceLifecycle(view, context);
     LearnShapes(context);
@@ -450,7 +445,7 @@ StepOutput Hook::Impl::Step(const StepInput& input, Placement& placement) {
 
 absl::StatusOr<model::Node> Hook::Impl::ExpectedNode(
     const model::NodeRequest& request, const std::vector<const model::NodePool*>& pools) const {
-  const InstanceType* type = catalog_.Find(request.instance_type);
+  const InstanceType* type = catalogs_.Of(request).Find(request.instance_type);
   if (type == nullptr) {
     return absl::NotFoundError(absl::StrCat("NodeRequest ", request.meta.name,
                                             ": spec.instanceType \"", request.instance_type,
@@ -483,6 +478,7 @@ void Hook::Impl::OnProviderResult(const ProviderCall& call, const absl::Status& 
   if (call.launch) {
     machine->launch.Answered(LaunchOutcome(status), now, kLaunchRules);
     machine->launch_answer = status;
+    if (status.ok() && machine->reported_gone) machine->IsThere(machine_id);
     if (status.ok()) ledger_.SetProviderId(*machine, machine_id);
     return;
   }
@@ -557,6 +553,14 @@ std::vector<model::Node> Hook::NodesOnOffer(
 void Hook::OnProviderResult(const ProviderCall& call, const absl::Status& status, absl::Time now,
                             const std::string& machine_id) {
   impl_->OnProviderResult(call, status, now, machine_id);
+}
+
+void Hook::OnMachineReport(const MachineReport& report, absl::Time now) {
+  impl_->OnMachineReport(report, now);
+}
+
+void Hook::OnOffers(absl::string_view provider, std::shared_ptr<const Catalog> offers) {
+  impl_->OnOffers(provider, std::move(offers));
 }
 
 void Hook::OnCreateResult(const std::string& request_name, const absl::Status& status,

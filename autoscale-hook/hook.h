@@ -29,6 +29,7 @@
 #include "autoscale-hook/catalog/catalog.h"
 #include "autoscale-hook/demand.h"
 #include "autoscale-hook/machines/machine_ledger.h"
+#include "autoscale-hook/machines/machine_report.h"
 #include "autoscale-hook/machines/node_lists.h"
 #include "autoscale-hook/planner/placement.h"
 #include "autoscale-hook/provisioning/guard_options.h"
@@ -41,7 +42,7 @@ struct HookOptions {
   bool enabled = true;
   // The provider of nodes. Never chosen by default: empty means that the hook is off.
   std::string provider;
-  std::vector<std::string> known_providers = {"kwok"};
+  std::vector<std::string> known_providers = {"kwok"};  // that NodePools may name
   int64_t max_nodes = 1000;                           // that the hook may hold; kUnlimited: no cap
   int64_t cluster_gpu_limit = model::kUnlimited;      // GPUs that the hook may hold, in devices
   std::map<std::string, int64_t> gpu_limit_by_model;  // devices
@@ -130,6 +131,9 @@ struct StepOutput {
   std::vector<std::string> withdrawn;
   // In the order of the demand; together they have its members, and none has members of two items.
   std::vector<DemandOutcome> outcomes;
+  // Names of requests that are gone and whose machines a provider has reported: their nodes may
+  // belong to them from now on.
+  std::vector<std::string> found;
   // The earliest instant at which a Step could do something new although nothing changed
   // (time-outs, back-off, unneeded_after, gathering); infinite future if none. It is a whole
   // second, as a Step truncates its `now`, except for gathering. A Step at that instant finds its
@@ -204,6 +208,10 @@ class Hook {
   // A provider's answer to LaunchNode or TerminateNode. `machine_id`: the id that it tells.
   void OnProviderResult(const ProviderCall& call, const absl::Status& status, absl::Time now,
                         const std::string& machine_id = "");
+  // What a provider reports unasked (machines/machine_reports.h).
+  void OnMachineReport(const MachineReport& report, absl::Time now);
+  // What the provider sells from now on, in the place of the configured catalogue.
+  void OnOffers(absl::string_view provider, std::shared_ptr<const Catalog> offers);
 
  private:
   class Impl;

@@ -11,7 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "autoscale-hook/catalog/catalogs.h"
 #include "autoscale-hook/hook.h"
+#include "autoscale-hook/machines/machine_reports.h"
 #include "autoscale-hook/machines/observed_shapes.h"
 #include "autoscale-hook/machines/step_context.h"
 #include "autoscale-hook/planner/caps.h"
@@ -48,7 +50,7 @@ class Hook::Impl {
   absl::StatusOr<model::Node> ExpectedNode(const model::NodeRequest& request,
                                            const std::vector<const model::NodePool*>& pools) const;
   int64_t GpusOf(const model::NodeRequest& request) const {
-    return hook::GpusOf(request, catalog_);
+    return hook::GpusOf(request, catalogs_.Of(request));
   }
   std::vector<model::Node> NodesOnOffer(std::vector<const model::NodePool*> pools) const;
   std::vector<std::vector<std::string>> LabelsOnOffer(
@@ -59,6 +61,13 @@ class Hook::Impl {
   void OnNodesListed(uint64_t number, const absl::Status& status,
                      const std::vector<ListedNode>& unseen, absl::Time now) {
     node_lists_.Answered(number, status, unseen, ledger_, now);
+  }
+  void OnMachineReport(const MachineReport& report, absl::Time now) {
+    reports_.Take(report, ledger_, now);
+  }
+  void OnOffers(absl::string_view provider, std::shared_ptr<const Catalog> offers) {
+    catalogs_.Set(provider, std::move(offers));
+    ++offers_version_;
   }
   MachineLedger& ledger() { return ledger_; }
   [[nodiscard]] bool enabled() const { return options_.enabled; }
@@ -140,7 +149,7 @@ class Hook::Impl {
   model::NodeRequest RequestFor(const PlannedNode& node, const Planned& planned);
 
   HookOptions options_;
-  const Catalog& catalog_;
+  Catalogs catalogs_;
   const Hook& hook_;
   MachineLedger ledger_;
   LaunchBackoff backoff_;
@@ -148,6 +157,7 @@ class Hook::Impl {
   uint64_t offers_version_ = 0;
   Gathering gathering_;
   NodeLists node_lists_;
+  MachineReports reports_;
   ProvisioningRate rate_;
   ProvisioningGuard guard_;
   model::NodePool default_pool_;

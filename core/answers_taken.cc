@@ -14,10 +14,6 @@ void DecisionLoop::Impl::TakeAnswer(const model::ActionResult& result, absl::Tim
   if (nominations.Answered(result.action_id, status, now)) return;
   if (PluginAnswered(result, now)) return;
   std::optional<InFlight> found = in_flight.Take(result.action_id);
-  const auto accepted = accepted_launches.find(result.action_id);
-  if (!found.has_value() && accepted != accepted_launches.end()) {
-    found = accepted->second;
-  }
   if (!found.has_value()) return;
   if (const auto* reserve = std::get_if<InFlightReservation>(&*found)) {
     shares.shares().Created(reserve->node, reserve->group, status, now);
@@ -40,7 +36,7 @@ void DecisionLoop::Impl::TakeAnswer(const model::ActionResult& result, absl::Tim
       extenders.Answered(ask->number, result, now);
     }
   } else if (const auto* provider = std::get_if<InFlightProvider>(&*found)) {
-    ProviderAnswered(result.action_id, *provider, result, now);
+    ProviderAnswered(*provider, result, now);
   } else if (const auto* update = std::get_if<InFlightStatus>(&*found)) {
     memo.valid = false;
     if (hook.OnStatusResult(update->request, status, now)) dirty = true;
@@ -77,18 +73,22 @@ void DecisionLoop::Impl::TakeNodeLists(absl::Time now) {
   }
 }
 
-// The provider's answer about a machine. An accepted launch may still fail later.
-void DecisionLoop::Impl::ProviderAnswered(uint64_t action_id, const InFlightProvider& provider,
-                                          const model::ActionResult& result, absl::Time now) {
-  const std::string& name = provider.request_name;
-  if (provider.launch && result.status.ok() && hook.machines().Knows(name, provider.request_uid)) {
-    accepted_launches[action_id] = provider;
-  } else {
-    accepted_launches.erase(action_id);
+void DecisionLoop::Impl::TakeReports(absl::Time now) {
+  for (const hook::MachineReport& report : std::exchange(reports, {})) {
+    hook.OnMachineReport(report, now);
+    // A node that came before the report is found by its provider id.
+    if (!report.machine_id.empty()) RequestChanged(report.request_name);
+    memo.valid = false;
+    dirty = true;
   }
+}
+
+// The provider's answer about a machine.
+void DecisionLoop::Impl::ProviderAnswered(const InFlightProvider& provider,
+                                          const model::ActionResult& result, absl::Time now) {
   hook.OnProviderResult(provider, result.status, now, result.machine_id);
   // A node that came before the answer is found by its provider id.
-  if (!result.machine_id.empty()) RequestChanged(name);
+  if (!result.machine_id.empty()) RequestChanged(provider.request_name);
   memo.valid = false;
   dirty = true;
 }

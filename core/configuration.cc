@@ -3,7 +3,9 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "absl/strings/cord.h"
@@ -45,6 +47,21 @@ absl::Status ReadGpuLimits(const dom::element& value, const std::string& path,
 // How much later than `staleAfter` a silent watch may be noticed.
 constexpr absl::Duration kWatchDelay = absl::Seconds(30);
 
+// Of this version, in the order in which they are told.
+constexpr const char* kProviders[] = {"kwok", "karpenter"};
+
+absl::Status ReadNodeClass(const dom::element& value, const std::string& path,
+                           model::NodeClassRef& out) {
+  FAIRLEAD_RETURN_IF_ERROR(ReadObject(
+      value, path,
+      {{"group", Text(&out.group)}, {"kind", Text(&out.kind)}, {"name", Text(&out.name)}}));
+  for (const auto& [field, text] :
+       {std::pair("group", &out.group), {"kind", &out.kind}, {"name", &out.name}}) {
+    if (text->empty()) return Bad(absl::StrCat(path, ".", field), "must be set");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ReadHook(const dom::element& value, const std::string& path,
                       Configuration& configuration) {
   hook::HookOptions& hook = configuration.options.hook;
@@ -76,6 +93,7 @@ absl::Status ReadHook(const dom::element& value, const std::string& path,
        {"totalProvisioningBurst", Count(&hook.guard.total_burst, 1)},
        {"totalProvisioningPerMinute", Count(&hook.guard.total_per_minute, 1)},
        {"maxNewRequestsPerStep", Count(&hook.max_new_requests_per_step, 1)}}));
+  hook.known_providers.assign(std::begin(kProviders), std::end(kProviders));
   // A provider spends money, or makes nodes without machines: none is chosen by default.
   if (!enabled_given) hook.enabled = !hook.provider.empty();
   FAIRLEAD_RETURN_IF_ERROR(hook::CheckProvider(hook, absl::StrCat(path, ".provider")));
@@ -258,6 +276,7 @@ Handler By(Read read, Filled& filled) {
 
 // The values of a document that do not go directly into the Configuration.
 struct Seen {
+  std::set<std::string> providers;  // that have a section of their own
   bool scheduler = false, fairlead = false, names = false, election = false;
   std::vector<std::string> profile_names;
   framework::ProfileBases bases;
@@ -321,7 +340,15 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
        {"hook", By(ReadHook, configuration)},
        {"kwok",
         [&](const dom::element& value, const std::string& path) {
+          seen.providers.insert(path);
           return ReadObject(value, path, {{"bootDelay", Span(&configuration.kwok_boot_delay)}});
+        }},
+       {"karpenter",
+        [&](const dom::element& value, const std::string& path) {
+          seen.providers.insert(path);
+          return ReadObject(
+              value, path,
+              {{"nodeClassRef", By(ReadNodeClass, configuration.karpenter_node_class)}});
         }},
        {"guests", By(ReadGuests, configuration)},
        {"gpuSharing", By(ReadGpuSharing, options)},
@@ -338,6 +365,10 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
           }
           return ReadLeaderElection(value, path, configuration.leader_election);
         }}}));
+  std::vector<std::string>& known = options.hook.known_providers;
+  std::erase_if(known, [&](const std::string& name) {
+    return name != options.hook.provider && !seen.providers.contains(name);
+  });
   return CheckReadyTimeout(configuration);
 }
 

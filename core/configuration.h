@@ -22,7 +22,8 @@
 //     costLimitPerHour: "250.00"     # dollars, a string so that it is exact
 //     unneededAfter: 5m              # also launchTimeout, readyTimeout, backoffInitial,
 //     maxNewRequestsPerStep: 1000    # backoffMax, expectedBoot
-//   kwok: {bootDelay: 30s}
+//   kwok: {bootDelay: 30s}           # a section makes a provider known to NodePools
+//   karpenter: {nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}}
 //   usage: {kValue: "1", halfLifePeriod: 24h, windowSize: 168h, windowType: sliding,
 //           tumblingWindowStartTime: "2026-01-05T00:00:00Z", cronString: "0 0 * * 1",
 //           fetchInterval: 1m, stalenessPeriod: 5m,   # left out: history does not count
@@ -103,6 +104,7 @@ struct Configuration {
   LeaderElectionSettings leader_election;
   UsageDatabaseSettings usage_database;  // where options.engine.usage is reported
   absl::Duration kwok_boot_delay = absl::Seconds(30);
+  model::NodeClassRef karpenter_node_class;  // of NodePools that name none; no name: there is none
   // If a kind's watch has been silent for longer, nothing is evicted, provisioned or removed.
   absl::Duration stale_after = absl::Seconds(60);
   std::string metrics_bind_address;  // empty: no HTTP is served

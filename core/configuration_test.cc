@@ -52,11 +52,11 @@ TEST(ConfigurationTest, AProviderIsNeverChosenByDefault) {
   EXPECT_TRUE(read(R"({"enabled":true,"provider":"kwok"})")->options.hook.enabled);
   EXPECT_FALSE(read(R"({"enabled":false,"provider":"kwok"})")->options.hook.enabled);
   EXPECT_EQ(error(R"({"enabled":true})"),
-            "hook.provider: must be set if the hook is enabled; known providers: kwok");
+            "hook.provider: must be set if the hook is enabled; known providers: kwok, karpenter");
   EXPECT_EQ(error(R"({"provider":"aws"})"),
-            "hook.provider: \"aws\" is not a known provider; known providers: kwok");
+            "hook.provider: \"aws\" is not a known provider; known providers: kwok, karpenter");
   EXPECT_EQ(error(R"({"enabled":false,"provider":"aws"})"),
-            "hook.provider: \"aws\" is not a known provider; known providers: kwok");
+            "hook.provider: \"aws\" is not a known provider; known providers: kwok, karpenter");
 }
 
 TEST(ConfigurationTest, StalenessAndTheLeasesMarginHaveBounds) {
@@ -70,6 +70,27 @@ TEST(ConfigurationTest, StalenessAndTheLeasesMarginHaveBounds) {
               .status()
               .message()),
       HasSubstr("leaderElection.leaseDuration: must be at least 1s more than renewDeadline"));
+}
+
+// NodePools may name the providers that are configured, and no others.
+TEST(ConfigurationTest, ProvidersThatAreConfigured) {
+  const auto known = [](const std::string& fields) {
+    const absl::StatusOr<Configuration> read = ReadConfiguration({Fairlead(fields)});
+    EXPECT_TRUE(read.ok()) << read.status();
+    return read.ok() ? read->options.hook.known_providers : std::vector<std::string>();
+  };
+  EXPECT_THAT(known(R"("hook":{"provider":"kwok"})"), ElementsAre("kwok"));
+  EXPECT_THAT(known(R"("hook":{"provider":"karpenter"})"), ElementsAre("karpenter"));
+  EXPECT_THAT(known(R"("hook":{"provider":"karpenter"},"kwok":{})"),
+              ElementsAre("kwok", "karpenter"));
+  EXPECT_THAT(known(R"("kwok":{},"hook":{"provider":"karpenter"})"),
+              ElementsAre("kwok", "karpenter"));
+  EXPECT_THAT(ReadConfiguration({Fairlead(R"("hook":{"provider":"aws"})")}).status().message(),
+              HasSubstr(R"("aws" is not a known provider; known providers: kwok, karpenter)"));
+  EXPECT_THAT(ReadConfiguration({Fairlead(R"("karpenter":{"nodeClassRef":{"kind":"k"}})")})
+                  .status()
+                  .message(),
+              HasSubstr("karpenter.nodeClassRef.group: must be set"));
 }
 
 TEST(ConfigurationTest, EveryFieldReachesItsOption) {
@@ -87,7 +108,8 @@ TEST(ConfigurationTest, EveryFieldReachesItsOption) {
         "serviceAccountName":"sa","runtimeClassName":"nvidia","indexTimeout":"11s",
         "idleGracePeriod":"12s"},
       "gangReservations":{"enabled":true,"reserveAfter":"7m","minGPUs":8,"maxReservations":3},
-      "kwok":{"bootDelay":"8s"}, "gangBindingGrace":"9s","podGroupSettle":"3s", "events":false,
+      "kwok":{"bootDelay":"8s"},
+      "karpenter":{"nodeClassRef":{"group":"g","kind":"k","name":"n"}}, "gangBindingGrace":"9s","podGroupSettle":"3s", "events":false,
       "leaderElection":{"leaderElect":false,"leaseDuration":"30s","renewDeadline":"20s",
         "retryPeriod":"5s","resourceName":"n","resourceNamespace":"ns"})")});
   ASSERT_TRUE(read.ok()) << read.status();
@@ -119,6 +141,8 @@ TEST(ConfigurationTest, EveryFieldReachesItsOption) {
   EXPECT_FALSE(options.hook.enabled);
   EXPECT_EQ(options.hook.provider, "kwok");
   EXPECT_EQ(read->catalog_file, "c.yaml");
+  EXPECT_EQ(read->karpenter_node_class, (model::NodeClassRef{"g", "k", "n"}));
+  EXPECT_THAT(options.hook.known_providers, ElementsAre("kwok", "karpenter"));
   EXPECT_EQ(options.hook.cluster_gpu_limit, 64);
   EXPECT_EQ(options.hook.gpu_limit_by_model.at("A100"), 8);
   EXPECT_EQ(options.hook.cost_limit_micro_usd_per_hour, 12'500'000);

@@ -173,6 +173,17 @@ void DecisionLoop::PodsListed(const std::string& node, absl::string_view version
   if (impl_->nodes.PodsListed(node, version, pods)) impl_->dirty = true;
 }
 
+void DecisionLoop::MachineReported(const hook::MachineReport& report) {
+  impl_->reports.push_back(report);
+}
+
+void DecisionLoop::OffersChanged(absl::string_view provider,
+                                 std::shared_ptr<const hook::Catalog> offers) {
+  impl_->hook.OnOffers(provider, std::move(offers));
+  impl_->memo.valid = false;
+  impl_->dirty = true;
+}
+
 uint64_t DecisionLoop::AwaitedNodeList() const { return impl_->awaited_list; }
 
 void DecisionLoop::NodesListed(uint64_t number,
@@ -208,6 +219,7 @@ void DecisionLoop::Impl::RequestChanged(const std::string& name) {
 void DecisionLoop::Impl::PoolsChanged() {
   memo.valid = false;
   offers_told = false;
+  nodes.TakePools(ValidPools());
   // An ordered node has the labels and taints of its pool.
   for (const auto& [key, machine] : hook.machines().rows()) RequestChanged(machine.name());
 }
@@ -397,9 +409,6 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
     case model::Kind::kNodeRequest:
       if (hook.ObserveGone(removed.name, removed.uid)) {
         change.capacity = true;
-        std::erase_if(accepted_launches, [&](const auto& launch) {
-          return !hook.machines().Knows(launch.second.request_name, launch.second.request_uid);
-        });
         RequestChanged(removed.name);
       }
       break;
@@ -467,6 +476,7 @@ StepResult DecisionLoop::Impl::Step(absl::Time now) {
   waits.Stamp(now);
   for (const model::ActionResult& answer : std::exchange(answers, {})) TakeAnswer(answer, now);
   TakeNodeLists(now);
+  TakeReports(now);
   EndGrants(now);
   AskAboutEvictions(now, result);
   TellContradictions(result);

@@ -96,6 +96,11 @@ class DecisionLoop {
   void PodsListed(const std::string& node, absl::string_view version,
                   const std::vector<model::Pod>& pods);
 
+  // What a provider says unasked: about a machine, and what it sells from now on. They count from
+  // the next step on.
+  void MachineReported(const hook::MachineReport& report);
+  void OffersChanged(absl::string_view provider, std::shared_ptr<const hook::Catalog> offers);
+
   // The number of the list of all nodes that the end of a machine waits for (hook::NodeLists); 0:
   // none. It grows with each list, and stays until that is answered.
   [[nodiscard]] uint64_t AwaitedNodeList() const;

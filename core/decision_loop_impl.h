@@ -101,8 +101,9 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   void TakeNodeLists(absl::Time now);
   void EvictionAnswered(const std::string& uid, const absl::Status& status, absl::Time now);
   void CreationAnswered(const std::string& name, const absl::Status& status, absl::Time now);
-  void ProviderAnswered(uint64_t action_id, const InFlightProvider& provider,
-                        const model::ActionResult& result, absl::Time now);
+  void TakeReports(absl::Time now);
+  void ProviderAnswered(const InFlightProvider& provider, const model::ActionResult& result,
+                        absl::Time now);
 
   // ---- steps
   StepResult Step(absl::Time now);
@@ -372,8 +373,6 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   std::map<uint64_t, PluginBinding> plugin_bindings;  // by action id
   PodWaits waits;
   std::set<model::Kind> missing_device_kinds, missing_volume_kinds;
-  // Launches that a provider has accepted, by action: it may still report a failure.
-  std::map<uint64_t, InFlightProvider> accepted_launches;
   // They wait for the next step, which knows the time.
   std::vector<model::ActionResult> answers;
   uint64_t awaited_list = 0;  // of nodes; 0: none
@@ -382,6 +381,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
     absl::StatusOr<std::vector<hook::ListedNode>> nodes;
   };
   std::vector<NodeListAnswer> node_lists;  // answers
+  std::vector<hook::MachineReport> reports;
   std::vector<engine::Waiting> waiting;
   engine::WaitingChanges waiting_changes;  // since the last update of verdicts
   DemandTracker demanded;

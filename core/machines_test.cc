@@ -67,6 +67,40 @@ class OwnNamesTest : public MachinesTest {
   }
 };
 
+// The node is Ready, and its last programs are not. Karpenter, kubelets, cloud controllers and
+// other autoscalers have taints of their own for that time, and so may a NodePool.
+TEST_F(OwnNamesTest, NodeWithStartupTaintsIsOnItsWay) {
+  model::NodePool pool;
+  pool.meta.name = pool.meta.uid = "p";
+  pool.startup_taints.push_back({"cni", "", model::TaintEffect::kNoSchedule});
+  options_.hook.unneeded_after = absl::Seconds(1);
+  for (const char* key :
+       {"karpenter.sh/unregistered", "node.kubernetes.io/not-ready",
+        "node.cloudprovider.kubernetes.io/uninitialized", "node.kubernetes.io/network-unavailable",
+        "startup-taint.cluster-autoscaler.kubernetes.io/gpu", "cni"}) {
+    SCOPED_TRACE(key);
+    const std::string pod = absl::StrCat("p", launched_);
+    arrives_with_ = {{key, "", model::TaintEffect::kNoSchedule}};
+    Restart();
+    Begin();
+    Put(pool);
+    AddPod(GpuPod(pod));
+    const int before = launched_;
+    Play(absl::Minutes(3));
+    ASSERT_EQ(launched_, before + 1) << "nothing is bought in its place";
+    ASSERT_EQ(terminated_, before);
+    ASSERT_EQ(bound_.count(pod), 0u);
+    model::Node& node = nodes_.begin()->second;
+    node.taints.clear();
+    Put(node);
+    Play(absl::Seconds(10));
+    EXPECT_EQ(bound_[pod], node.meta.name);
+    EndPod(pod);
+    Play(absl::Minutes(2));
+    ASSERT_TRUE(requests_.empty());
+  }
+}
+
 TEST_F(OwnNamesTest, NodeIsFoundByItsLabel) {
   ASSERT_NO_FATAL_FAILURE(ExpectOneNodeThatStays());
   EXPECT_EQ(requests_.begin()->second.phase, Phase::kReady);

@@ -101,7 +101,7 @@ class MachinesTest : public PurchaseTest {
     machine_id = node.provider_id;
     if (!labels_) node.meta.labels.Erase(model::kNodeRequestLabel);
     node.ready = true;
-    node.taints.clear();
+    node.taints = arrives_with_;
     if (memory_ > 0) model::Set(node.allocatable, "memory", memory_);
     machines_[request] = node.meta.name;
     booting_[request] = {now_ + absl::Seconds(60), node};
@@ -136,6 +136,7 @@ class MachinesTest : public PurchaseTest {
   bool own_names_ = false, labels_ = true, refuse_status_ = false, lose_launch_answers_ = false;
   bool node_watch_dead_ = false, refuse_lists_ = false;
   int64_t memory_ = 0;
+  std::vector<model::Taint> arrives_with_;  // a node
   std::string taint_version_;
   int created_ = 0, launched_ = 0, terminated_ = 0;
   std::map<std::string, model::NodeRequest> requests_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "autoscale-hook/machines/startup_taints.h"
 #include "autoscale-hook/planner/caps.h"
 #include "scheduler/model/api_names.h"
 #include "scheduler/model/resource_version.h"
@@ -89,14 +90,19 @@ void ManagedNodes::NoteTaint(Managed& node) {
 void ManagedNodes::NoteReadiness(Managed& node) const {
   node.ready = node.usable_in_part = false;
   const model::Node& raw = node.raw;
-  const bool starting =
-      std::any_of(raw.taints.begin(), raw.taints.end(),
-                  [](const model::Taint& taint) { return taint.key == model::kStartupTaint; });
   const hook::Machine* machine = hook_.machines().Find(node.request);
   // Without its request the announced devices are unknown: the node waits for the request.
-  if (machine == nullptr || !raw.ready || starting || !raw.invalid.empty()) return;
+  if (machine == nullptr || !raw.ready || !raw.invalid.empty()) return;
   if (machine->desired.phase == model::NodeRequestPhase::kReady) {
     node.ready = true;
+    return;
+  }
+  static const std::vector<model::Taint> kNone;
+  const auto pool = startup_taints_.find(machine->desired.pool);
+  const std::vector<model::Taint>& of_pool = pool == startup_taints_.end() ? kNone : pool->second;
+  if (std::any_of(raw.taints.begin(), raw.taints.end(), [&](const model::Taint& taint) {
+        return hook::IsStartupTaint(taint, of_pool);
+      })) {
     return;
   }
   node.ready = node.usable_in_part = true;
@@ -136,6 +142,13 @@ state::Change ManagedNodes::Show(const std::string& name,
   expected->meta.labels.Set(model::kHostnameLabel, host.empty() ? name : host);
   return change |=
          state_.UpsertOrderedNode(*expected, node.request, machine->desired.reason_workloads);
+}
+
+void ManagedNodes::TakePools(const std::vector<const model::NodePool*>& pools) {
+  startup_taints_.clear();
+  for (const model::NodePool* pool : pools) {
+    startup_taints_[pool->meta.name] = pool->startup_taints;
+  }
 }
 
 state::Change ManagedNodes::Upsert(const model::Node& object) {

@@ -41,6 +41,9 @@ class ManagedNodes {
 
   ManagedNodes(state::ClusterState& state, const hook::Hook& hook) : state_(state), hook_(hook) {}
 
+  // The valid pools, whose startup taints new nodes have for a while. Nodes are looked at again
+  // with RequestChanged.
+  void TakePools(const std::vector<const model::NodePool*>& pools);
   state::Change Upsert(const model::Node& node);
   state::Change Remove(const std::string& name, const std::string& uid);
   // The request is new, changed or gone: its node is added, closed, or forgotten.
@@ -101,9 +104,10 @@ class ManagedNodes {
 
   state::ClusterState& state_;
   const hook::Hook& hook_;
-  std::map<std::string, Managed> managed_;                   // by name of the node
-  std::map<std::string, std::set<std::string>> by_request_;  // -> names of nodes
-  std::map<std::string, std::string> by_provider_id_;        // of every node -> its name
+  std::map<std::string, Managed> managed_;                           // by name of the node
+  std::map<std::string, std::set<std::string>> by_request_;          // -> names of nodes
+  std::map<std::string, std::string> by_provider_id_;                // of every node -> its name
+  std::map<std::string, std::vector<model::Taint>> startup_taints_;  // by name of the pool
   std::set<std::string> unsettled_;  // tainted, and their pods are not settled
   std::string pods_version_;
   absl::Time settles_at_ = absl::InfiniteFuture();

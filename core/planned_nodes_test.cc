@@ -85,7 +85,7 @@ class Purchase {
     demand_ = EngineDemand(cluster_.state(), cluster_.engine(), waiting).Release();
     hook::PlanInput input;
     input.demand = &demand_;
-    input.offers = hook::MakeOffers(catalog_, {&pool_});
+    input.offers = hook::MakeOffers(hook::Catalogs(&catalog_), {&pool_});
     input.caps = caps_;
     EnginePlacement placement(cluster_.state(), cluster_.engine(), std::move(promises));
     const std::string before = cluster_.state().Dump();

@@ -160,6 +160,7 @@ DecisionLoop::Impl::HookAnswer DecisionLoop::Impl::RunHook(std::vector<engine::W
     RequestChanged(created.request.meta.name);
     if (!created.adopted) ++stats.node_requests;
   }
+  for (const std::string& name : output.found) RequestChanged(name);
   size_t end = 0;
   for (model::Action& action : output.actions) {
     const bool ends = std::holds_alternative<model::TerminateNode>(action.what);

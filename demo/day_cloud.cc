@@ -7,7 +7,13 @@
 
 namespace fairlead::demo {
 
-void FaultyProvider::Launch(const model::LaunchNode& launch, Answer answer) {
+void FaultyProvider::Launch(std::vector<hook::LaunchOrder> orders) {
+  for (hook::LaunchOrder& order : orders) LaunchOne(std::move(order));
+}
+
+void FaultyProvider::LaunchOne(hook::LaunchOrder order) {
+  const model::LaunchNode& launch = order.launch;
+  const Answer& answer = order.answer;
   const std::string& name = launch.request->meta.name;
   if (swallowed_.contains(name)) return answer(absl::OkStatus());
   for (const Stockout& stockout : stockouts_) {
@@ -23,14 +29,14 @@ void FaultyProvider::Launch(const model::LaunchNode& launch, Answer answer) {
     swallowed_.insert(name);
     return answer(absl::OkStatus());
   }
-  if (late_ == 0) return provider_->Launch(launch, std::move(answer));
+  if (late_ == 0) return provider_->Launch({std::move(order)});
   --late_;
   swallowed_.insert(name);
   answer(absl::OkStatus());
   const std::weak_ptr<bool> alive = alive_;
   scheduler_->After(boot_delay_ * (factor_ - 1), [this, alive, launch] {
     if (alive.expired() || swallowed_.erase(launch.request->meta.name) == 0) return;
-    provider_->Launch(launch, [](const absl::Status&) {});
+    provider_->Launch({{launch, [](const absl::Status&) {}}});
   });
 }
 

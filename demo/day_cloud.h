@@ -27,7 +27,9 @@ class FaultyProvider final : public hook::Provider {
         boot_delay_(boot_delay) {}
 
   [[nodiscard]] absl::string_view name() const override { return provider_->name(); }
-  void Launch(const model::LaunchNode& launch, Answer answer) override;
+  void Start(hook::ProviderListener* listener) override { provider_->Start(listener); }
+  void ReportAll() override { provider_->ReportAll(); }
+  void Launch(std::vector<hook::LaunchOrder> orders) override;
   void Terminate(const model::TerminateNode& terminate, Answer answer) override;
 
   // The type is unavailable in the zone ("": in any) until then.
@@ -41,6 +43,8 @@ class FaultyProvider final : public hook::Provider {
   }
 
  private:
+  void LaunchOne(hook::LaunchOrder order);
+
   struct Stockout {
     std::string instance_type, zone;
     absl::Time until;

@@ -81,10 +81,11 @@ model::Node UsableNode(const Offer& offer, absl::string_view name) {
              std::max<int64_t>(0, type.memory_bytes - type.reserved_memory_bytes));
   model::Set(node.allocatable, model::kPodsName, type.max_pods);
   for (const auto& [resource, amount] : type.extra) model::Set(node.allocatable, resource, amount);
+  node.taints = type.taints;
   if (offer.pool != nullptr) {
     if (!offer.pool->meta.name.empty()) labels.Set(model::kPoolLabel, offer.pool->meta.name);
     for (const auto& [key, value] : offer.pool->labels) labels.Set(key, value);
-    node.taints = offer.pool->taints;
+    node.taints.insert(node.taints.end(), offer.pool->taints.begin(), offer.pool->taints.end());
   }
   return node;
 }

@@ -30,8 +30,9 @@ struct InstanceType {
   // Micro-dollars per hour; absent: not offered that way. A price of zero is legal (reserved
   // capacity).
   std::optional<int64_t> on_demand_micro_usd, spot_micro_usd;
-  model::StringMap labels;    // further labels on the node
-  model::ResourceList extra;  // further extended resources
+  model::StringMap labels;           // further labels on the node
+  std::vector<model::Taint> taints;  // of its nodes, beside those of the pool
+  model::ResourceList extra;         // further extended resources
   // Reserved for the system and DaemonSets: not allocatable to pods.
   int64_t reserved_cpu_milli = 0;
   int64_t reserved_memory_bytes = 0;

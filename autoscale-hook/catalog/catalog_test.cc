@@ -112,7 +112,7 @@ TEST(CatalogTest, TemplateNode) {
   pool.labels.Set("team", "ml");
   pool.taints.push_back({"dedicated", "ml", model::TaintEffect::kNoSchedule});
   pool.startup_taints.push_back({"cni", "", model::TaintEffect::kNoSchedule});
-  const std::vector<Offer> offers = MakeOffers(*catalog, {&pool});
+  const std::vector<Offer> offers = MakeOffers(Catalogs(&*catalog), {&pool});
   ASSERT_EQ(offers.size(), 2u);
   EXPECT_FALSE(offers[0].spot);
   EXPECT_EQ(offers[1].price_micro_usd_per_hour, 500000);
@@ -147,7 +147,8 @@ TEST(OffersTest, PoolsNarrowAndOrderWhatIsOffered) {
   heavy.zones = {"b"};
   broken.invalid = "no such provider";
   other.instance_types = {"u"};
-  const std::vector<Offer> offers = MakeOffers(catalog, {&light, &heavy, &broken, &other});
+  const std::vector<Offer> offers =
+      MakeOffers(Catalogs(&catalog), {&light, &heavy, &broken, &other});
   ASSERT_EQ(offers.size(), 3u);
   EXPECT_EQ(offers[0].pool, &heavy);
   EXPECT_EQ(offers[1].zone, "a");

@@ -24,7 +24,7 @@ absl::Time WrittenAt(const MachineView& view, absl::Time now) {
 // An earlier attempt may have launched a machine although the last one was refused: one of unknown
 // outcome, or one of a former leader.
 bool MayHaveLaunched(const Machine& machine) {
-  return machine.launch.in_doubt() || !machine.created_here;
+  return !machine.reported_gone && (machine.launch.in_doubt() || !machine.created_here);
 }
 
 // `in_doubt`: a machine may have been launched all the same. Then the request counts against the
@@ -90,14 +90,18 @@ void SendLaunch(MachineView& view, StepContext& context) {
     }
     return;
   }
+  model::LaunchNode order;
+  order.request = view.request();
   for (const model::NodePool* pool : context.pools) {
     if (pool->meta.name != view.request().pool) continue;
-    node->taints.insert(node->taints.end(), pool->startup_taints.begin(),
-                        pool->startup_taints.end());
+    order.startup_taints = pool->startup_taints;
+    order.node_class = pool->node_class;
   }
+  node->taints.insert(node->taints.end(), order.startup_taints.begin(), order.startup_taints.end());
   node->ready = false;
+  order.node = *std::move(node);
   launch.Sent(context.now, kLaunchRules);
-  context.Do(model::LaunchNode{view.request(), *std::move(node)});
+  context.Do(std::move(order));
 }
 
 void AdvancePending(MachineView& view, StepContext& context) {
@@ -164,12 +168,13 @@ bool HandleMissing(MachineView& view, StepContext& context) {
   }
   if (!machine.missing_since.has_value()) machine.missing_since = context.now;
   const absl::Time due = *machine.missing_since + kMissingGrace;
-  if (context.now < due) {
+  if (context.now < due && !machine.reported_gone) {
     context.WakeAt(due);
     return true;
   }
   machine.desired.phase = Phase::kDraining;
-  machine.desired.message = "the Node object is gone";
+  machine.desired.message =
+      machine.reported_gone ? "the machine is gone" : "the Node object is gone";
   context.Withdraw(view);
   return true;
 }

@@ -67,6 +67,11 @@ bool Machine::Promises() const {
   return !IsEnding(desired.phase) && !desired.meta.deletion.has_value();
 }
 
+void Machine::IsThere(const std::string& provider_id) {
+  reported_gone = false;
+  if (const auto end = ends.find(provider_id); end != ends.end()) end->second.confirmed = false;
+}
+
 bool Machine::EndStarted() const {
   return std::any_of(ends.begin(), ends.end(),
                      [](const auto& end) { return end.second.attempts.started(); });
@@ -230,8 +235,12 @@ Machine* MachineLedger::FindObject(const std::string& name, const std::string& u
   return it == rows_.end() ? nullptr : &it->second;
 }
 
-bool MachineLedger::Knows(const std::string& name, const std::string& uid) const {
-  return rows_.contains(KeyOf(name, uid));
+Machine* MachineLedger::FindReported(const std::string& name, const std::string& uid,
+                                     const std::string& provider_id) {
+  const auto by_uid = uid.empty() ? rows_.end() : rows_.find(uid);
+  if (by_uid != rows_.end() && by_uid->second.name() == name) return &by_uid->second;
+  const auto by_id = by_provider_id_.find(provider_id);
+  return by_id == by_provider_id_.end() ? nullptr : &rows_.at(by_id->second);
 }
 
 const Machine* MachineLedger::FindByNode(const std::string& request_name,
@@ -306,6 +315,19 @@ void MachineLedger::HandOver(Machine& lost, Machine& current) {
   }
   if (current.desired.provider_id.empty()) SetProviderId(current, main);
   Drop(rows_.find(lost.key));
+}
+
+void MachineLedger::AddLost(const model::NodeRequest& request, absl::Time now) {
+  const auto [row, added] = rows_.try_emplace(KeyOf(request.meta.name, request.meta.uid));
+  if (!added) return;
+  Machine& machine = row->second;
+  machine.key = row->first;
+  machine.desired = request;
+  machine.first_seen = now;
+  machine.lost = true;
+  lost_[machine.name()].insert(row->first);
+  AddProviderId(machine, request.provider_id);
+  ++version_;
 }
 
 void MachineLedger::DropLost(const std::string& key) {

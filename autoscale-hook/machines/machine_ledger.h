@@ -115,6 +115,7 @@ struct Machine {
   std::set<std::string> provider_ids;
   std::map<std::string, MachineEnd> ends;  // by provider id; empty: whatever the request has
   AbsenceProof absence;
+  bool reported_gone = false;  // the provider says that nothing of it exists
 
   absl::Time first_seen = absl::InfinitePast();  // by a step of this process
   bool created_here = false;                     // by this process
@@ -138,6 +139,9 @@ struct Machine {
   [[nodiscard]] bool Written(model::NodeRequestPhase phase) const;
   // True if its node may take pods, now or when it comes.
   [[nodiscard]] bool Promises() const;
+  // The provider speaks of it as of one that exists: a machine that was gone is back, or was never
+  // gone.
+  void IsThere(const std::string& provider_id);
   // True if the provider was told to end one of its machines.
   [[nodiscard]] bool EndStarted() const;
 };
@@ -169,7 +173,10 @@ class MachineLedger {
   [[nodiscard]] Machine* FindMutable(const std::string& name);
   // The row of an object, a lost one too. An object without a uid has none but its name.
   [[nodiscard]] Machine* FindObject(const std::string& name, const std::string& uid);
-  [[nodiscard]] bool Knows(const std::string& name, const std::string& uid) const;
+  // The row that a provider speaks of: by uid, else by the machine's id. An object that is not seen
+  // has launched nothing.
+  [[nodiscard]] Machine* FindReported(const std::string& name, const std::string& uid,
+                                      const std::string& provider_id);
   // The row of a registered node, by its providerID, else by its label; null if there is none.
   [[nodiscard]] const Machine* FindByNode(const std::string& request_name,
                                           const std::string& provider_id) const;
@@ -193,6 +200,8 @@ class MachineLedger {
   void RemoveProviderId(Machine& machine, const std::string& provider_id);
   // The current row of its name, which has launched nothing of its own, takes the machines over.
   void HandOver(Machine& lost, Machine& current);
+  // A machine without an object, of which the provider alone knows.
+  void AddLost(const model::NodeRequest& request, absl::Time now);
   // The end of its machines is confirmed.
   void DropLost(const std::string& key);
   // Takes the lost rows of a former ledger of this process, whose answers will not come any more.

@@ -28,12 +28,12 @@ void AddOffers(const InstanceType& type, const model::NodePool& pool, std::vecto
 
 }  // namespace
 
-std::vector<Offer> MakeOffers(const Catalog& catalog,
+std::vector<Offer> MakeOffers(const Catalogs& catalogs,
                               const std::vector<const model::NodePool*>& pools) {
   std::vector<Offer> offers;
   for (const model::NodePool* pool : pools) {
     if (!pool->invalid.empty() || pool->meta.deletion.has_value()) continue;
-    for (const InstanceType& type : catalog.types()) {
+    for (const InstanceType& type : catalogs.Of(pool->provider).types()) {
       if (Allows(pool->instance_types, type.name)) AddOffers(type, *pool, offers);
     }
   }

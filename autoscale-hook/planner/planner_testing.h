@@ -23,7 +23,7 @@ inline PlanInput InputOf(const Catalog& catalog, const std::vector<const model::
                          const Demand& demand, const std::set<std::string>& resting = {}) {
   PlanInput input;
   input.demand = &demand;
-  for (Offer& offer : MakeOffers(catalog, pools)) {
+  for (Offer& offer : MakeOffers(Catalogs(&catalog), pools)) {
     if (resting.contains(offer.zone)) {
       input.resting.push_back({offer, kRestsUntil, FailureClass::kStockout});
     } else {

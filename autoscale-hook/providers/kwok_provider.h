@@ -3,7 +3,8 @@
 //
 // Nodes have the annotation kwok.x-k8s.io/node: fake and the label fairlead.dev/node-request, so a
 // restart finds the nodes of its former life. Creating a node that exists counts as success; a node
-// that was launched but not yet created is launched again by the hook.
+// that was launched but not yet created is launched again by the hook. So it reports the machines
+// of this process alone. Terminate waits for a creation that is under way.
 //
 // Ownership: does not own its ports; they outlive it. Callbacks that arrive after its destruction
 // are ignored. Thread-safety: none; ports call back on the same thread.
@@ -13,21 +14,16 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "autoscale-hook/providers/provider.h"
+#include "autoscale-hook/providers/scheduler_port.h"
 #include "autoscale-hook/provisioning/failure.h"
 #include "scheduler/model/node.h"
 
 namespace fairlead::hook {
-
-// Time as a port.
-class Scheduler {
- public:
-  virtual ~Scheduler() = default;
-  virtual void After(absl::Duration delay, std::function<void()> callback) = 0;
-};
 
 // The API server, as far as this provider writes to it.
 class NodeApi {
@@ -45,8 +41,8 @@ struct KwokOptions {
   absl::Duration boot_delay = absl::Seconds(10);
   std::map<std::string, absl::Duration> boot_delay_by_type;
   absl::Duration ready_delay = absl::Seconds(1);
-  // After a failed API call; doubles up to retry_max. A permanent rejection by the API server (403,
-  // 422) is not repeated but reported: the hook decides what follows.
+  // After a failed API call; doubles up to retry_max. A node whose first creation the API server
+  // rejects for good (403, 422) is reported as gone.
   absl::Duration retry_delay = absl::Seconds(2), retry_max = absl::Minutes(1);
 };
 
@@ -56,7 +52,9 @@ class KwokProvider final : public Provider {
   ~KwokProvider() override;
 
   [[nodiscard]] absl::string_view name() const override { return "kwok"; }
-  void Launch(const model::LaunchNode& launch, Answer answer) override;
+  void Start(ProviderListener* listener) override;
+  void ReportAll() override;
+  void Launch(std::vector<LaunchOrder> orders) override;
   void Terminate(const model::TerminateNode& terminate, Answer answer) override;
 
   // Fault injection: launches of the type fail with the class until it is cleared.

@@ -5,31 +5,11 @@
 #include <deque>
 #include <map>
 
+#include "autoscale-hook/providers/contract_testing.h"
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::hook {
 namespace {
-
-class FakeScheduler final : public Scheduler {
- public:
-  void After(absl::Duration delay, std::function<void()> callback) override {
-    due_.emplace(now_ + delay, std::move(callback));
-  }
-  void Advance(absl::Duration by) {
-    const absl::Duration end = now_ + by;
-    while (!due_.empty() && due_.begin()->first <= end) {
-      now_ = due_.begin()->first;
-      auto callback = std::move(due_.begin()->second);
-      due_.erase(due_.begin());
-      callback();
-    }
-    now_ = end;
-  }
-
- private:
-  absl::Duration now_ = absl::ZeroDuration();
-  std::multimap<absl::Duration, std::function<void()>> due_;
-};
 
 class FakeApi final : public NodeApi {
  public:
@@ -68,7 +48,7 @@ class KwokProviderTest : public ::testing::Test {
     launch.request.Own().instance_type = type;
     launch.node.Own().meta.name = name;
     absl::Status status = absl::UnknownError("no answer");
-    provider_->Launch(launch, [&status](const absl::Status& s) { status = s; });
+    provider_->Launch({{launch, [&status](const absl::Status& s) { status = s; }}});
     return status;
   }
   absl::Status Terminate(const std::string& name = "fl-1") {
@@ -79,7 +59,7 @@ class KwokProviderTest : public ::testing::Test {
   }
   KwokOptions options_{
       absl::Seconds(10), {{"slow.1", absl::Minutes(5)}}, absl::Seconds(1), absl::Seconds(2)};
-  FakeScheduler scheduler_;
+  VirtualTime scheduler_;
   FakeApi api_;
   std::unique_ptr<KwokProvider> provider_ =
       std::make_unique<KwokProvider>(options_, &scheduler_, &api_);
@@ -121,6 +101,11 @@ TEST_F(KwokProviderTest, TerminatedWhileBootingNeverAppears) {
   EXPECT_TRUE(api_.nodes.empty());
   // The name again: timers of the former life do nothing.
   EXPECT_TRUE(Launch().ok());
+  scheduler_.Advance(absl::Seconds(5));
+  EXPECT_TRUE(Terminate().ok());
+  EXPECT_TRUE(Launch().ok());
+  scheduler_.Advance(absl::Seconds(9));
+  EXPECT_EQ(api_.creates, 0);
   scheduler_.Advance(absl::Hours(1));
   EXPECT_EQ(api_.creates, 1);
 }
@@ -130,8 +115,14 @@ TEST_F(KwokProviderTest, TerminatedWhileTheCreationIsUnderWayIsNotLeftBehind) {
   EXPECT_TRUE(Launch().ok());
   scheduler_.Advance(absl::Seconds(10));
   ASSERT_EQ(api_.held.size(), 1u);
-  EXPECT_TRUE(Terminate().ok());
+  absl::Status first, second = absl::UnknownError("no answer");
+  provider_->Terminate({"fl-1", "kwok", "fl-1", ""}, [&](const absl::Status& s) { first = s; });
+  provider_->Terminate({"fl-1", "kwok", "fl-1", ""}, [&](const absl::Status& s) { second = s; });
+  EXPECT_TRUE(absl::IsUnavailable(first)) << "asked again: " << first;
+  EXPECT_TRUE(absl::IsUnknown(second)) << "the node may come: " << second;
+  EXPECT_TRUE(absl::IsUnavailable(Launch())) << "it is being ended";
   api_.held.front()();
+  EXPECT_TRUE(second.ok()) << second;
   EXPECT_TRUE(api_.nodes.empty());
 }
 
@@ -162,6 +153,65 @@ TEST_F(KwokProviderTest, TimersOutliveTheProvider) {
   scheduler_.Advance(absl::Hours(1));
   EXPECT_TRUE(api_.nodes.empty());
 }
+
+// The Node objects are the machines. kwok has no memory of them, and watches nothing.
+class KwokWorld final : public ContractWorld, public NodeApi {
+ public:
+  [[nodiscard]] ProviderTraits traits() const override { return {.watches = false}; }
+  std::unique_ptr<Provider> MakeProvider() override {
+    KwokOptions options;
+    options.boot_delay_by_type = {{kLateType, absl::Minutes(4)},
+                                  {kNeverType, absl::InfiniteDuration()}};
+    auto provider = std::make_unique<KwokProvider>(options, &time, this);
+    provider->RefuseType(kNoneType, FailureClass::kStockout);
+    return provider;
+  }
+  std::set<std::string> Machines(const std::string& request) override {
+    std::set<std::string> ids;
+    for (const auto& [name, node] : nodes_) {
+      if (node.meta.labels.Get(model::kNodeRequestLabel) == request) ids.insert(node.provider_id);
+    }
+    return ids;
+  }
+  void Vanish(const std::string& request) override { nodes_.erase(request); }
+  void Replace(const std::string& request) override { nodes_.at(request).ready = false; }
+  void AddForeigner(const std::string& name) override { nodes_[name].provider_id = "other://1"; }
+  bool HasForeigner(const std::string& name) override { return nodes_.contains(name); }
+
+  void CreateNode(const model::Node& node, Done done) override {
+    calls.Call(/*writes=*/true,
+               [this, node] {
+                 return nodes_.emplace(node.meta.name, node).second
+                            ? absl::OkStatus()
+                            : absl::AlreadyExistsError("it is there");
+               },
+               std::move(done));
+  }
+  void SetNodeReady(const model::Node& node, Done done) override {
+    calls.Call(/*writes=*/true,
+               [this, name = node.meta.name] {
+                 auto it = nodes_.find(name);
+                 if (it == nodes_.end()) return absl::NotFoundError(name);
+                 it->second.ready = true;
+                 return absl::OkStatus();
+               },
+               std::move(done));
+  }
+  void DeleteNode(const std::string& name, Done done) override {
+    calls.Call(/*writes=*/true,
+               [this, name] {
+                 return nodes_.erase(name) == 1 ? absl::OkStatus() : absl::NotFoundError(name);
+               },
+               std::move(done));
+  }
+
+ private:
+  std::map<std::string, model::Node> nodes_;
+};
+
+std::unique_ptr<ContractWorld> MakeKwokWorld() { return std::make_unique<KwokWorld>(); }
+
+INSTANTIATE_TEST_SUITE_P(Kwok, ProviderContract, ::testing::Values(&MakeKwokWorld));
 
 }  // namespace
 }  // namespace fairlead::hook

@@ -237,7 +237,7 @@ std::vector<Hook::Impl::Held> Hook::Impl::SelectItems(const Demand& demand, Step
 
 PlanInput Hook::Impl::MakePlanInput(const StepContext& context, CapUsage& usage) {
   PlanInput input;
-  for (Offer& offer : MakeOffers(catalog_, context.pools)) {
+  for (Offer& offer : MakeOffers(catalogs_, context.pools)) {
     if (!IsKnownProvider(offer.pool->provider)) continue;
     const auto rest = backoff_.Resting(KeyOf(offer, options_.provider), context.now);
     if (rest.has_value()) {

@@ -28,6 +28,7 @@ Application::Application(Ports ports, AppOptions options, const hook::Catalog* c
       heartbeat_(ports.clock, options_.hang_limit, [this] { queue_.Wake(); }),
       tasks_(std::make_shared<TaskQueue>([this] { queue_.Wake(); })),
       node_api_(ports.transport, tasks_, [this] { return TimeLeft(); }),
+      claim_api_(ports.transport, tasks_, [this] { return TimeLeft(); }),
       scheduler_(ports.timers, tasks_),
       node_pods_(
           ports.transport, tasks_,
@@ -47,11 +48,24 @@ Application::Application(Ports ports, AppOptions options, const hook::Catalog* c
                    loop_->NodesListed(number, std::move(nodes));
                  }),
       collected_(NewCollected()) {
-  std::unique_ptr<hook::Provider> kwok =
-      std::make_unique<hook::KwokProvider>(options_.kwok, &scheduler_, &node_api_);
-  if (wrap) kwok = wrap(std::move(kwok), &scheduler_);
-  const std::string name(kwok->name());
-  providers_[name] = std::move(kwok);
+  MakeProviders(wrap);
+}
+
+// Those that are configured: each begins to read its machines when this process leads.
+void Application::MakeProviders(const WrapProvider& wrap) {
+  const auto add = [this](std::unique_ptr<hook::Provider> provider) {
+    const std::string name(provider->name());
+    providers_[name] = std::move(provider);
+  };
+  for (const std::string& name : options_.core.hook.known_providers) {
+    if (name == "kwok") {
+      std::unique_ptr<hook::Provider> kwok =
+          std::make_unique<hook::KwokProvider>(options_.kwok, &scheduler_, &node_api_);
+      add(wrap ? wrap(std::move(kwok), &scheduler_) : std::move(kwok));
+    } else if (name == "karpenter") {
+      add(std::make_unique<hook::KarpenterProvider>(options_.karpenter, &scheduler_, &claim_api_));
+    }
+  }
 }
 
 Application::~Application() {
@@ -187,6 +201,7 @@ bool Application::Lead() {
     was_leader_ = true;
     logger_->Info("became leader", {{"identity", options_.identity}});
     if (ports_.tell_leads) ports_.tell_leads();
+    for (const auto& [name, provider] : providers_) provider->Start(this);
     if (elector_ != nullptr) {
       reading_ = true;
       loop_->BecomeLeader();
@@ -260,6 +275,7 @@ void Application::Decide(absl::Time now) {
   LogDecision(result, took);
   if (result.decided) counters_.decisions.Add(took);
   for (const model::Action& action : result.actions) Submit(action);
+  SendLaunches();
 }
 
 void Application::Submit(const model::Action& action) {

@@ -45,9 +45,11 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "autoscale-hook/providers/karpenter/karpenter_provider.h"
 #include "autoscale-hook/providers/kwok_provider.h"
 #include "base/clock.h"
 #include "cmd/fairlead/app_stats.h"
+#include "cmd/fairlead/claim_api.h"
 #include "cmd/fairlead/heartbeat.h"
 #include "cmd/fairlead/logger.h"
 #include "cmd/fairlead/node_api.h"
@@ -87,6 +89,7 @@ struct AppOptions {
   core::LeaderElectionSettings leader_election;
   std::string identity;  // unique per process: for the lease, events and jitter
   hook::KwokOptions kwok;
+  hook::KarpenterOptions karpenter;
   absl::Duration drain_timeout = absl::Seconds(20);   // for writing the actions in flight
   absl::Duration release_timeout = absl::Seconds(5);  // for releasing the lease
   // If a kind's watch has been silent for longer than this, nothing is evicted, provisioned or
@@ -101,7 +104,7 @@ struct AppOptions {
   absl::Duration usage_wait_timeout = absl::Minutes(1);
 };
 
-class Application {
+class Application final : private hook::ProviderListener {
  public:
   struct Ports {
     kube::HttpTransport* transport;
@@ -120,13 +123,13 @@ class Application {
     std::function<void()> tell_leads = nullptr;
     std::function<void(const std::vector<core::GuestGrant>&)> tell_grants = nullptr;
   };
-  // `wrap` may decorate the provider (fault injection); null: nothing.
+  // `wrap` may decorate the provider kwok (fault injection); null: nothing.
   using WrapProvider = std::function<std::unique_ptr<hook::Provider>(
       std::unique_ptr<hook::Provider>, hook::Scheduler*)>;
 
   Application(Ports ports, AppOptions options, const hook::Catalog* catalog, Logger* logger,
               AppObserver* observer = nullptr, const WrapProvider& wrap = nullptr);
-  ~Application();
+  ~Application() override;
   Application(const Application&) = delete;
   Application& operator=(const Application&) = delete;
 
@@ -193,6 +196,7 @@ class Application {
   // What `ask` says on the owner's thread, between two decisions of the leader.
   template <typename T>
   absl::StatusOr<T> AskLeader(std::function<T()> ask);
+  void MakeProviders(const WrapProvider& wrap);
   void StartElection();
   // Creates loop, executor and source from options_ and catalog_.
   absl::Status StartWork();
@@ -222,6 +226,11 @@ class Application {
   void Decide(absl::Time now);
   void Submit(const model::Action& action);
   void Provide(const model::Action& action);
+  // Gives each provider the machines that one decision orders.
+  void SendLaunches();
+  void OnMachine(const hook::MachineReport& report) override;
+  void OnOffers(absl::string_view provider, std::shared_ptr<const hook::Catalog> offers) override;
+  void OnProblem(absl::string_view provider, const absl::Status& problem) override;
   void AskExtenders(const model::Action& action);
   void BindByExtender(const model::Action& action);
   void CallPlugin(const model::Action& action);
@@ -260,8 +269,10 @@ class Application {
   std::shared_ptr<TaskQueue> tasks_;
   std::unique_ptr<kube::LeaderElector> elector_;
   KubeNodeApi node_api_;
+  KubeClaimApi claim_api_;
   TimerScheduler scheduler_;
   std::map<std::string, std::unique_ptr<hook::Provider>, std::less<>> providers_;
+  std::map<std::string, std::vector<hook::LaunchOrder>> launches_;  // by provider, of a decision
   std::unique_ptr<core::DecisionLoop> loop_;
   mutable std::mutex work_mutex_;  // guards the two pointers: the owner changes them, other threads
                                    // read

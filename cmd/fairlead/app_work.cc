@@ -60,6 +60,11 @@ absl::Status Application::Reconfigure(const core::Options& options,
   if (usage.has_value() && usage->reported && !options_.usage_queries.has_value()) {
     return absl::InvalidArgumentError("usage.clientType: cannot be changed while running");
   }
+  for (const std::string& provider : options.hook.known_providers) {
+    if (providers_.contains(provider)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("hook.provider: the provider ", provider, " can be added by a restart only"));
+  }
   Next next{nullptr, options, std::move(catalog), nullptr, nullptr};
   FAIRLEAD_ASSIGN_OR_RETURN(next.extenders, ConnectExtenders(options.extenders));
   FAIRLEAD_ASSIGN_OR_RETURN(next.remote_plugins, ConnectPlugins(options.remote_plugins));
@@ -115,6 +120,9 @@ void Application::FinishReconfigure(absl::Time now) {
     logger_->Error("the new configuration cannot be run", {{"problem", started.message()}});
     stop_ = true;
     return;
+  }
+  if (was_leader_) {
+    for (const auto& [name, provider] : providers_) provider->ReportAll();
   }
   logger_->Info("new configuration in effect");
 }
@@ -199,10 +207,39 @@ void Application::Provide(const model::Action& action) {
   if (provider == providers_.end()) {
     answer(absl::UnimplementedError(absl::StrCat("there is no provider \"", name, "\"")));
   } else if (launch != nullptr) {
-    provider->second->Launch(*launch, answer);
+    launches_[name].push_back({*launch, answer});
   } else {
     provider->second->Terminate(*terminate, answer);
   }
+}
+
+void Application::SendLaunches() {
+  for (auto& [name, orders] : std::exchange(launches_, {})) {
+    providers_.at(name)->Launch(std::move(orders));
+  }
+}
+
+void Application::OnMachine(const hook::MachineReport& report) {
+  logger_->Debug("machine reported", {{"provider", report.provider},
+                                      {"noderequest", report.request_name},
+                                      {"machine", report.machine_id},
+                                      {"state", hook::MachineStateName(report.state)},
+                                      {"why", report.why.message()}});
+  loop_->MachineReported(report);
+  queue_.Wake();
+}
+
+void Application::OnOffers(absl::string_view provider,
+                           std::shared_ptr<const hook::Catalog> offers) {
+  logger_->Info("offers of a provider",
+                {{"provider", provider}, {"types", static_cast<int64_t>(offers->types().size())}});
+  loop_->OffersChanged(provider, std::move(offers));
+  queue_.Wake();
+}
+
+void Application::OnProblem(absl::string_view provider, const absl::Status& problem) {
+  logger_->Warning("problem of a provider",
+                   {{"provider", provider}, {"problem", problem.message()}});
 }
 
 AppStats Application::GetStats() const {

@@ -158,6 +158,7 @@ AppOptions OptionsFor(const RunFlags& flags, const core::Configuration& configur
   options.leader_election = configuration.leader_election;
   options.identity = flags.identity.empty() ? MakeIdentity() : flags.identity;
   options.kwok.boot_delay = configuration.kwok_boot_delay;
+  options.karpenter.node_class = configuration.karpenter_node_class;
   options.stale_after = configuration.stale_after;
   if (usage_database != nullptr) options.usage_queries = usage_database->queries();
   options.usage_wait_timeout = configuration.usage_database.wait_timeout;

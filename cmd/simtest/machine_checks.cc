@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "autoscale-hook/machines/machine_reports.h"
 #include "cmd/simtest/catalogue.h"
 #include "sim/world/api_json.h"
 
@@ -17,6 +18,8 @@ using sim::world::ResourceType;
 using sim::world::TextAt;
 
 constexpr absl::Duration kAccount = absl::Seconds(10);
+// The same for what happened while no process led: the next one hears of it from the cloud.
+constexpr absl::Duration kFind = absl::Seconds(45);  // beside hook::kUnclaimedGrace
 // Pods of a burst are gathered for a few seconds at most.
 constexpr absl::Duration kBurst = absl::Seconds(5);
 constexpr int64_t kLeastBurst = 8;  // GPUs: fewer are too few to save anything
@@ -257,14 +260,26 @@ bool MachineChecks::IsRecord(const Machine& machine) const {
          TextAt(*request, {"status", "failure"}) == "Unhelpful";
 }
 
+bool MachineChecks::IsLed() const {
+  const Json* const lease = server_->Find(ResourceType::kLeases, "fairlead", "fairlead");
+  absl::Time renewed;
+  return lease != nullptr &&
+         absl::ParseTime(absl::RFC3339_full, TextAt(*lease, {"spec", "renewTime"}), &renewed,
+                         nullptr) &&
+         time_->now() - renewed < kAccount;
+}
+
 void MachineChecks::CheckAccounts() {
+  if (!IsLed()) last_unled_ = time_->now();
   std::map<std::string, absl::Time> unaccounted;
   for (const Machine& machine : cloud_->machines()) {
     if (!IsLive(machine) || IsThere(machine) || HasNode(machine)) continue;
     const auto since = unaccounted_since_.find(machine.id);
     const absl::Time from = since == unaccounted_since_.end() ? time_->now() : since->second;
     unaccounted[machine.id] = from;
-    if (time_->now() - from < kAccount) continue;
+    const absl::Time due = std::max(
+        from + kAccount, from <= last_unled_ ? last_unled_ + hook::kUnclaimedGrace + kFind : from);
+    if (time_->now() < due) continue;
     fail_("leak",
           absl::StrCat("machine ", machine.id, " is paid for, and there is neither its request ",
                        machine.request, " nor a node"));

@@ -60,6 +60,7 @@ class MachineChecks {
   void CheckStatus(const Machine& machine);
   void CheckBursts();
   void CheckAccounts();
+  [[nodiscard]] bool IsLed() const;  // some process renews the lease
   void NoteUseless(const Machine& machine);
   void NoteTooSmall(const Machine& machine);
   void CheckIdle(absl::Time calm_since);
@@ -96,6 +97,7 @@ class MachineChecks {
   std::set<std::string> judged_;                             // machines that have ended
   std::map<std::string, absl::Time> idle_since_;             // machines
   std::map<std::string, absl::Time> unaccounted_since_;      // machines
+  absl::Time last_unled_ = absl::InfinitePast();
 };
 
 }  // namespace fairlead::simtest

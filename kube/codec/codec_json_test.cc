@@ -259,11 +259,12 @@ TEST(TopologyJsonTest, LevelsAndTheirRules) {
 
 TEST(NodePoolJsonTest, FieldsAndBounds) {
   const auto pool = Decode<model::NodePool>(model::Kind::kNodePool, R"({"metadata":{"name":"p"},
-    "spec":{"provider":"kwok","instanceTypes":["a","b"],"zones":["z1"],"allowSpot":true,
+    "spec":{"provider":"kwok","nodeClassRef":{"group":"g","kind":"k","name":"n"},"instanceTypes":["a","b"],"zones":["z1"],"allowSpot":true,
       "labels":{"x":"y"},"taints":[{"key":"k","effect":"NoSchedule"}],
       "startupTaints":[{"key":"s","value":"v","effect":"NoExecute"}],"weight":5,"maxNodes":7}})");
   EXPECT_EQ(pool.invalid, "");
   EXPECT_EQ(pool.provider, "kwok");
+  EXPECT_EQ(pool.node_class, (model::NodeClassRef{"g", "k", "n"}));
   EXPECT_EQ(pool.instance_types, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(pool.zones, (std::vector<std::string>{"z1"}));
   EXPECT_TRUE(pool.allow_spot);
@@ -277,6 +278,10 @@ TEST(NodePoolJsonTest, FieldsAndBounds) {
             model::kUnlimited);
   EXPECT_EQ(Decode<model::NodePool>(model::Kind::kNodePool, R"({"spec":{"maxNodes":-2}})").invalid,
             "spec.maxNodes: -2 must not be negative, -1 (unlimited) excepted");
+  EXPECT_EQ(Decode<model::NodePool>(model::Kind::kNodePool,
+                                    R"({"spec":{"nodeClassRef":{"group":"g","name":"n"}}})")
+                .invalid,
+            "spec.nodeClassRef.kind: must be set");
 }
 
 // Every prefix and many single-byte changes of a valid object of each custom kind: the result is an

@@ -5,7 +5,8 @@
 //                status: phase nodeName message failure launchedAt registeredAt readyAt
 //                unneededSince
 //                        failedAt (RFC 3339, fractions allowed)
-//   NodePool     spec: provider instanceTypes zones allowSpot labels taints startupTaints weight
+//   NodePool     spec: provider instanceTypes zones nodeClassRef allowSpot labels taints
+//   startupTaints weight
 //                      maxNodes (absent or -1: no bound)
 #include <utility>
 
@@ -105,11 +106,26 @@ void ReadRequestStatus(JsonReader& reader, JsonValue value, const FieldPath& pat
   });
 }
 
+void ReadNodeClass(JsonReader& reader, JsonValue value, const FieldPath& path,
+                   model::NodeClassRef& out) {
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    const FieldPath at = path.Field(key);
+    if (key == "group") return reader.String(v, at, out.group);
+    if (key == "kind") return reader.String(v, at, out.kind);
+    if (key == "name") return reader.String(v, at, out.name);
+  });
+  for (const auto& [field, text] :
+       {std::pair("group", &out.group), {"kind", &out.kind}, {"name", &out.name}}) {
+    if (text->empty()) reader.problems().Add(path.Field(field), "must be set");
+  }
+}
+
 void ReadPoolSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
                   model::NodePool& out) {
   reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
     const FieldPath at = path.Field(key);
     if (key == "provider") return reader.String(v, at, out.provider);
+    if (key == "nodeClassRef") return ReadNodeClass(reader, v, at, out.node_class);
     if (key == "instanceTypes") return reader.Strings(v, at, out.instance_types);
     if (key == "zones") return reader.Strings(v, at, out.zones);
     if (key == "allowSpot") return reader.Bool(v, at, out.allow_spot);

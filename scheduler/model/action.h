@@ -163,7 +163,11 @@ struct SetNodeTaint {
 // A request to a provider. Idempotent by request name.
 struct LaunchNode {
   Boxed<NodeRequest> request;
-  Boxed<Node> node;  // as it is expected to register: name, labels, taints, allocatable
+  // As it is expected to register: name, labels, allocatable, and all taints, also those of
+  // startup.
+  Boxed<Node> node;
+  std::vector<Taint> startup_taints;  // of them, those that another program removes
+  NodeClassRef node_class;            // of its pool; no name: the provider's configured one
 };
 struct TerminateNode {
   std::string request_name;

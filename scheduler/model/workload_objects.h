@@ -218,10 +218,17 @@ struct NodeRequest {
   std::vector<std::string> finalizers;  // metadata.finalizers
 };
 
+// The object that says how a provider makes nodes, as Karpenter's NodeClaim names it.
+struct NodeClassRef {
+  std::string group, kind, name;
+  friend bool operator==(const NodeClassRef&, const NodeClassRef&) = default;
+};
+
 // fairlead.dev/v1alpha1 NodePool: which instance types may be provisioned, and up to what amount.
 struct NodePool {
   ObjectMeta meta;
   std::string provider;
+  NodeClassRef node_class;                  // of providers that need one; no name: the configured
   std::vector<std::string> instance_types;  // empty: the whole catalogue
   std::vector<std::string> zones;           // empty: all
   bool allow_spot = false;

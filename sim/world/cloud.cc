@@ -13,14 +13,14 @@
 namespace fairlead::sim::world {
 namespace {
 
-constexpr char kCloudActor[] = "cloud";
+constexpr char kCloudActor[] = "cloud", kNotReadyTaint[] = "node.kubernetes.io/not-ready";
 constexpr absl::Duration kBoot = absl::Seconds(20), kReady = absl::Seconds(5);
 constexpr absl::Duration kTermination = absl::Seconds(5), kBeat = absl::Seconds(7);
 constexpr int64_t kLateFactor = 10;
 constexpr int64_t kLarge = int64_t{200} << 30;  // bytes
-constexpr const char* kLieNames[kLies] = {"smaller",  "larger",     "late",      "never",
-                                          "twice",    "after-end",  "own-names", "forbidden",
-                                          "no-stock", "unanswered", "tainted",   "all-tainted"};
+constexpr const char* kLieNames[kLies] = {
+    "smaller",   "larger",   "late",       "never",      "twice",   "after-end",  "own-names",
+    "forbidden", "no-stock", "unanswered", "unreported", "tainted", "all-tainted"};
 
 const char* EffectText(model::TaintEffect effect) {
   if (effect == model::TaintEffect::kNoExecute) return "NoExecute";
@@ -31,6 +31,13 @@ Json MapJson(const model::StringMap& map) {
   Json out = Json::object();
   for (const auto& [key, value] : map) out[std::string(key)] = std::string(value);
   return out;
+}
+
+void TakeNotReadyTaintOff(Json& node) {
+  const auto taints = node["spec"].find("taints");
+  if (taints == node["spec"].end() || !taints->is_array()) return;
+  std::erase_if(taints->get_ref<Json::array_t&>(),
+                [](const Json& taint) { return TextAt(taint, {"key"}) == kNotReadyTaint; });
 }
 
 }  // namespace
@@ -121,6 +128,7 @@ void Cloud::Start(const model::LaunchNode& launch) {
   });
   machine.node =
       second || Lying(Lie::kOwnNames) ? absl::StrCat("ip-10-0-0-", index) : launch.node->meta.name;
+  Tell(index);
   if (Lying(Lie::kNever)) return;
   const int64_t factor = Lying(Lie::kLate) ? kLateFactor : 1;
   model::Node promised = launch.node;
@@ -139,6 +147,7 @@ void Cloud::Register(size_t index, const model::Node& promised) {
     // It was reported as ended, and runs until it is terminated once more.
     machine.ended = absl::InfiniteFuture();
     machine.uninvited = true;
+    Tell(index);
   }
   // One that came back after its end may have the name.
   if (server_->Find(ResourceType::kNodes, "", machine.node) != nullptr) {
@@ -169,6 +178,8 @@ void Cloud::Register(size_t index, const model::Node& promised) {
                  {"annotations", MapJson(promised.meta.annotations)}}},
                {"spec", {{"providerID", absl::StrCat("sim://", machine.id)}, {"taints", taints}}},
                {"status", {{"capacity", amounts}, {"allocatable", amounts}}}};
+  // The node lifecycle controller takes it off, a while after the node became ready.
+  node["spec"]["taints"].push_back({{"key", kNotReadyTaint}, {"effect", "NoSchedule"}});
   SetNodeReady(node, false);
   if (!server_->Create(ResourceType::kNodes, std::move(node), kCloudActor).ok()) return;
   if (static_pods_) {
@@ -179,16 +190,22 @@ void Cloud::Register(size_t index, const model::Node& promised) {
   }
   time_->After(kReady, [this, index, name = machine.node] {
     machines_[index].ready = time_->now();
-    server_
-        ->Modify(
-            ResourceType::kNodes, "", name,
-            [](Json& changed) {
-              SetNodeReady(changed, true);
-              return absl::OkStatus();
-            },
-            kCloudActor)
-        .IgnoreError();
+    Change(name, [](Json& changed) { SetNodeReady(changed, true); });
   });
+  time_->After(kReady + absl::Milliseconds(random_.Between(100, 2000)),
+               [this, name = machine.node] { Change(name, TakeNotReadyTaintOff); });
+}
+
+void Cloud::Change(const std::string& node, const std::function<void(Json&)>& change) {
+  server_
+      ->Modify(
+          ResourceType::kNodes, "", node,
+          [&](Json& object) {
+            change(object);
+            return absl::OkStatus();
+          },
+          kCloudActor)
+      .IgnoreError();
 }
 
 void Cloud::Inherit(const std::string& name, int64_t gpus, int64_t price_micro_usd_per_hour) {
@@ -222,12 +239,18 @@ void Cloud::End(size_t index) {
   Machine& machine = machines_[index];
   if (machine.ended != absl::InfiniteFuture()) return;
   machine.ended = time_->now();
+  Tell(index);
   const std::string node = machine.node, id = absl::StrCat("sim://", machine.id);
   time_->After(kTermination, [this, node, id] {
     const Json* object = server_->Find(ResourceType::kNodes, "", node);
     if (object == nullptr || ReadNode(*object).provider_id != id) return;
     server_->RemoveNow(ResourceType::kNodes, "", node, kCloudActor).IgnoreError();
   });
+}
+
+void Cloud::Tell(size_t index) {
+  if (Lying(Lie::kUnreported)) return;
+  std::erase_if(on_change_, [&](const auto& tell) { return !tell(machines_[index]); });
 }
 
 void Cloud::Terminate(const model::TerminateNode& terminate, absl::Time sent,
@@ -302,9 +325,43 @@ std::function<void(absl::Status)> CloudProvider::Back(Answer answer) {
   };
 }
 
-void CloudProvider::Launch(const model::LaunchNode& launch, Answer answer) {
-  Travel("launch",
-         [cloud = cloud_, launch, back = Back(std::move(answer))] { cloud->Launch(launch, back); });
+void CloudProvider::Start(hook::ProviderListener* listener) {
+  listener_ = listener;
+  cloud_->OnChange([this, alive = std::weak_ptr<bool>(alive_)](const Cloud::Machine& machine) {
+    if (alive.lock() == nullptr) return false;
+    Report(machine);
+    return true;
+  });
+  ReportAll();
+}
+
+void CloudProvider::ReportAll() {
+  for (const Cloud::Machine& machine : cloud_->machines()) {
+    if (machine.ended == absl::InfiniteFuture()) Report(machine);
+  }
+}
+
+// In the order in which they became true.
+void CloudProvider::Report(const Cloud::Machine& machine) {
+  hook::MachineReport report{name_,
+                             machine.request,
+                             machine.uid,
+                             absl::StrCat("sim://", machine.id),
+                             hook::MachineState::kRunning,
+                             absl::OkStatus()};
+  if (machine.ended != absl::InfiniteFuture()) report.state = hook::MachineState::kGone;
+  last_report_ = std::max(last_report_, time_->now() + absl::Milliseconds(random_.Between(5, 300)));
+  time_->After(last_report_ - time_->now(),
+               [this, report = std::move(report), alive = std::weak_ptr<bool>(alive_)] {
+                 if (alive.lock() != nullptr) listener_->OnMachine(report);
+               });
+}
+
+void CloudProvider::Launch(std::vector<hook::LaunchOrder> orders) {
+  for (hook::LaunchOrder& order : orders) {
+    Travel("launch", [cloud = cloud_, launch = std::move(order.launch),
+                      back = Back(std::move(order.answer))] { cloud->Launch(launch, back); });
+  }
 }
 
 void CloudProvider::Terminate(const model::TerminateNode& terminate, Answer answer) {

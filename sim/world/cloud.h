@@ -2,12 +2,12 @@
 //
 // It is the world's account of machines: what runs and is paid for, whatever objects say. A replica
 // reaches it through a CloudProvider, which is given to the Application in the place of its own; a
-// call travels for a while, and its answer too, and neither survives the process.
+// call travels for a while, and its answer and reports too, and none survives the process.
 //
 // Lies, each until a time: nodes smaller or larger than promised, late (ten times the boot time),
 // never, twice (a second machine for the same request), back after its end, names of its own, calls
 // that are refused (403), out of stock, or never answered, large nodes, or all nodes, with a taint
-// that nothing announced.
+// that nothing announced; starts and ends of machines that are not reported.
 //
 // Ownership: borrows time and server. Thread-safety: none, one thread.
 #pragma once
@@ -40,10 +40,11 @@ enum class Lie : uint8_t {
   kForbidden,
   kNoStock,
   kUnanswered,
+  kUnreported,
   kTainted,
   kAllTainted,
 };
-inline constexpr size_t kLies = 12;
+inline constexpr size_t kLies = 13;
 // "smaller", "own-names", ...; kLies entries.
 const char* LieName(Lie lie);
 
@@ -83,6 +84,10 @@ class Cloud {
   void Terminate(const model::TerminateNode& terminate, absl::Time sent,
                  const std::function<void(absl::Status)>& answer);
 
+  // Called when a machine has started or ended, until it answers false.
+  void OnChange(std::function<bool(const Machine& machine)> listener) {
+    on_change_.push_back(std::move(listener));
+  }
   [[nodiscard]] const std::vector<Machine>& machines() const { return machines_; }
   // What is paid for now, uninvited machines aside.
   [[nodiscard]] int64_t live_gpus() const;
@@ -102,6 +107,8 @@ class Cloud {
   void Start(const model::LaunchNode& launch);
   void Register(size_t machine, const model::Node& promised);
   void End(size_t machine);
+  void Tell(size_t machine);
+  void Change(const std::string& node, const std::function<void(Json&)>& change);
   void Beat();
 
   EventQueue* time_;
@@ -110,6 +117,7 @@ class Cloud {
   std::array<absl::Time, kLies> lies_;
   std::vector<Machine> machines_;
   std::function<void(const Machine&, absl::Time)> on_terminate_;
+  std::vector<std::function<bool(const Machine&)>> on_change_;
   std::function<void(const std::string&, const std::string&)> on_call_;
   bool static_pods_ = false;
   absl::Time beat_until_ = absl::InfinitePast();
@@ -130,10 +138,13 @@ class CloudProvider final : public hook::Provider {
   using Witness = std::function<bool(const std::string& call, bool done)>;
   void OnCall(Witness witness) { witness_ = std::move(witness); }
   [[nodiscard]] absl::string_view name() const override { return name_; }
-  void Launch(const model::LaunchNode& launch, Answer answer) override;
+  void Start(hook::ProviderListener* listener) override;
+  void ReportAll() override;
+  void Launch(std::vector<hook::LaunchOrder> orders) override;
   void Terminate(const model::TerminateNode& terminate, Answer answer) override;
 
  private:
+  void Report(const Cloud::Machine& machine);
   void Travel(const char* call, std::function<void()> what);
   std::function<void(absl::Status)> Back(Answer answer);
 
@@ -142,7 +153,9 @@ class CloudProvider final : public hook::Provider {
   std::string name_;
   Random random_;
   Witness witness_;
-  std::shared_ptr<bool> alive_;  // answers to a process that died are dropped
+  hook::ProviderListener* listener_ = nullptr;
+  absl::Time last_report_ = absl::InfinitePast();  // arrives then
+  std::shared_ptr<bool> alive_;                    // answers to a process that died are dropped
 };
 
 }  // namespace fairlead::sim::world

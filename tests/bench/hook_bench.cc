@@ -192,7 +192,7 @@ void Plan51k(Run& run) {
     for (int i = 0; i < run.repetitions; ++i) {
       hook::PlanInput input;
       input.demand = &demand;
-      input.offers = hook::MakeOffers(hook::Catalog::BuiltIn(), {&pool});
+      input.offers = hook::MakeOffers(hook::Catalogs(&hook::Catalog::BuiltIn()), {&pool});
       const Stopwatch watch;
       const hook::Plan plan = hook::MakePlan(input, placement);
       wall_ms.push_back(watch.Seconds() * 1e3);

@@ -1,7 +1,8 @@
 // Command fairlead-control-plane is a Kubernetes control plane in one multi-call binary, for tests and the local run:
-// etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok, built from the upstream Go modules, and a
-// launcher (`up`) that runs them together on 127.0.0.1 and leaves nothing behind. `scheduler-oracle` is no server: it
-// answers what kube-scheduler's plugins say of a cluster (package oracle).
+// etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok and Karpenter, built from the upstream Go modules, and
+// a launcher (`up`) that runs all but Karpenter together on 127.0.0.1 and leaves nothing behind. `scheduler-oracle` is no
+// server: it answers what kube-scheduler's plugins say of a cluster (package oracle). `crds` prints the
+// CustomResourceDefinitions of a program, for the flag --crds of `up`.
 //
 // The first argument picks the program; the rest are that program's own flags.
 package main
@@ -10,6 +11,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -29,6 +31,8 @@ func main() {
 	switch name {
 	case "up":
 		os.Exit(launch.Main(args, launch.Programs{Builtin: names(), Stages: kwokStages()}))
+	case "crds":
+		os.Exit(printDefinitions(args))
 	case launch.JanitorCommand:
 		os.Exit(launch.JanitorMain(args))
 	}
@@ -38,6 +42,22 @@ func main() {
 	}
 	usage()
 	os.Exit(2)
+}
+
+// printDefinitions prints the CustomResourceDefinitions of the program that the arguments name, and returns the exit code.
+func printDefinitions(args []string) int {
+	if len(args) == 1 {
+		if read, ok := definitions[args[0]]; ok {
+			if _, err := os.Stdout.Write(read()); err != nil {
+				fmt.Fprintln(os.Stderr, "fairlead-control-plane:", err)
+				return 1
+			}
+			return 0
+		}
+	}
+	fmt.Fprintf(os.Stderr, "usage: fairlead-control-plane crds PROGRAM; programs with CRDs in this binary: %q\n",
+		slices.Sorted(maps.Keys(definitions)))
+	return 2
 }
 
 // names lists the programs linked into this binary, in a stable order.
@@ -59,5 +79,5 @@ func kwokStages() fs.FS {
 }
 
 func usage() {
-	fmt.Fprintf(os.Stderr, "usage: fairlead-control-plane %s [flags]\n", strings.Join(append([]string{"up"}, names()...), "|"))
+	fmt.Fprintf(os.Stderr, "usage: fairlead-control-plane %s [flags]\n", strings.Join(append([]string{"up", "crds"}, names()...), "|"))
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	fairlead "fairlead.dev/kube-scheduler-plugin"
+	"fairlead.dev/tests/control-plane/karpenter"
 	"fairlead.dev/tests/control-plane/oracle"
 	"github.com/spf13/pflag"
 	"go.etcd.io/etcd/server/v3/etcdmain"
@@ -28,8 +29,12 @@ var programs = map[string]func() int{
 		return cli.Run(scheduler.NewSchedulerCommand(scheduler.WithPlugin(fairlead.Name, fairlead.New)))
 	},
 	"kwok":             runKwok,
+	"karpenter":        karpenter.Main,
 	"scheduler-oracle": oracle.Main,
 }
+
+// definitions maps a program's name to the CustomResourceDefinitions that it works with, as YAML documents.
+var definitions = map[string]func() []byte{"karpenter": karpenter.CRDs}
 
 // runKwok is what kwok's own main does: its global flags (--config, --v) are read before the command is made, because the
 // configuration they name gives the other flags their defaults.

@@ -23,9 +23,9 @@ std::string ConfigurationText(const Settings& settings) {
   std::string text = absl::StrCat(
       "apiVersion: config.fairlead.dev/v1alpha1\nkind: FairleadConfiguration\n"
       "hook:\n  enabled: ",
-      settings.hook ? "true" : "false",
-      "\n  provider: kwok\n  unneededAfter: ", settings.unneeded_after,
-      "\nkwok:\n  bootDelay: ", settings.boot_delay,
+      settings.hook ? "true" : "false", "\n  provider: ", settings.provider,
+      "\n  unneededAfter: ", settings.unneeded_after, "\n", settings.more_of_hook,
+      "kwok:\n  bootDelay: ", settings.boot_delay,
       "\nleaderElection:\n  resourceNamespace: kube-system\n  leaderElect: ",
       settings.election.empty() ? "false" : "true", "\n");
   if (!settings.election.empty()) {
@@ -103,7 +103,7 @@ ChildProcess& IntegrationTest::Start(const Settings& settings) {
   return process;
 }
 
-std::string IntegrationTest::InstallRights() {
+std::string IntegrationTest::InstallRights(const std::vector<std::string>& folders) {
   const std::string namespaces = "/api/v1/namespaces";
   const std::string accounts = "/api/v1/namespaces/fairlead/serviceaccounts";
   const std::string rbac = "/apis/rbac.authorization.k8s.io/v1/";
@@ -111,17 +111,25 @@ std::string IntegrationTest::InstallRights() {
       {"ServiceAccount", accounts},
       {"ClusterRole", rbac + "clusterroles"},
       {"ClusterRoleBinding", rbac + "clusterrolebindings"},
-      {"Role", rbac + "namespaces/fairlead/roles"},
-      {"RoleBinding", rbac + "namespaces/fairlead/rolebindings"}};
+      {"Role", "roles"},
+      {"RoleBinding", "rolebindings"}};
   api().Call("POST", namespaces,
              R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"fairlead"}})");
   std::ostringstream text;
-  text << std::ifstream(FAIRLEAD_SOURCE_DIR "/manifests/base/rbac.yaml").rdbuf();
+  for (const std::string& folder : folders) {
+    text << "---\n"
+         << std::ifstream(absl::StrCat(FAIRLEAD_SOURCE_DIR "/manifests/", folder, "/rbac.yaml"))
+                .rdbuf();
+  }
   const auto documents = YamlToJson(text.str());
   EXPECT_TRUE(documents.ok()) << documents.status();
   for (const std::string& document : documents.ok() ? *documents : std::vector<std::string>()) {
     const Json object = *Json::Parse(document);
-    const std::string& collection = collections.at(object.TextAt({"kind"}));
+    std::string collection = collections.at(object.TextAt({"kind"}));
+    if (!absl::StartsWith(collection, "/")) {
+      collection = absl::StrCat(rbac, "namespaces/", object.TextAt({"metadata", "namespace"}), "/",
+                                collection);
+    }
     installed_.push_back(Path(collection, object.TextAt({"metadata", "name"})));
     api().Delete(installed_.back());
     api().Create(collection, document);

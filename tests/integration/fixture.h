@@ -31,7 +31,9 @@ struct Settings {
   std::string identity = "fairlead-a";
   std::string kubeconfig = {};  // empty: straight to the API server
   bool hook = false;
+  std::string provider = "kwok";
   std::string boot_delay = "300ms";  // of nodes
+  std::string more_of_hook = {};     // fields of the hook, as YAML, each indented with its line end
   std::string unneeded_after = "10m";
   // Of the lease, its renewal and its retries, in seconds; empty: no election.
   std::vector<int> election = {};
@@ -63,9 +65,9 @@ class IntegrationTest : public ::testing::Test {
   // `text` is in the log of the process.
   static ::testing::AssertionResult Says(ChildProcess& process, const std::string& text);
 
-  // Installs the rights of manifests/base and their account as a user does, until the test ends;
-  // returns a kubeconfig of that account.
-  std::string InstallRights();
+  // Installs the rights of these folders of manifests/ and their account as a user does, until the
+  // test ends; returns a kubeconfig of that account.
+  std::string InstallRights(const std::vector<std::string>& folders = {"base"});
 
   // GPUs of quota and limit; -1: unlimited.
   void MakeQueue(const std::string& name, int quota, int limit);

@@ -160,14 +160,37 @@ std::vector<std::string> Plane::KubeScheduler(const std::string& config) const {
   return command;
 }
 
-bool Plane::HasKubeScheduler() {
-  if (!has_kube_scheduler_.has_value()) {
-    std::vector<std::string> command = Program("kube-scheduler");
-    command.emplace_back("--version");
-    ChildProcess asked(command, NewFile("version.log"));
-    has_kube_scheduler_ = asked.Wait(kPatience) == 0;
+bool Plane::Has(const std::string& program, const std::string& flag) {
+  const auto [known, asks] = has_.try_emplace(program, false);
+  if (asks) {
+    std::vector<std::string> command = Program(program);
+    command.push_back(flag);
+    ChildProcess asked(command, NewFile("asked.log"));
+    known->second = asked.Wait(kPatience) == 0;
   }
-  return *has_kube_scheduler_;
+  return known->second;
+}
+
+std::vector<std::string> Plane::Kwok() const {
+  std::vector<std::string> command = Program("kwok");
+  const std::string stages = FAIRLEAD_SOURCE_DIR "/tests/control-plane/kwok/";
+  for (const std::string& flag :
+       {absl::StrCat("--kubeconfig=", kubeconfig()),
+        std::string("--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake"),
+        std::string("--node-lease-duration-seconds=40"), std::string("--cidr=10.64.0.0/10"),
+        absl::StrCat("--config=", stages, "node.yaml"),
+        absl::StrCat("--config=", stages, "pod.yaml")}) {
+    command.push_back(flag);
+  }
+  return command;
+}
+
+std::vector<std::string> Plane::Karpenter(const std::string& types_file) const {
+  std::vector<std::string> command = Program("karpenter");
+  command.push_back(absl::StrCat("--kubeconfig=", kubeconfig()));
+  command.push_back(absl::StrCat("--instance-types-file-path=", types_file));
+  command.emplace_back("--log-level=error");
+  return command;
 }
 
 std::vector<std::string> Plane::ControllerManager(const std::string& controllers) const {

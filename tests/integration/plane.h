@@ -6,8 +6,8 @@
 // KUBEBUILDER_ASSETS names the folder of the programs. Thread-safety: one thread.
 #pragma once
 
+#include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,8 +40,13 @@ class Plane {
   [[nodiscard]] std::vector<std::string> ControllerManager(const std::string& controllers) const;
   // How to start kube-scheduler with this configuration file.
   [[nodiscard]] std::vector<std::string> KubeScheduler(const std::string& config) const;
+  // How to start kwok, as the kubelet of nodes with the annotation kwok.x-k8s.io/node.
+  [[nodiscard]] std::vector<std::string> Kwok() const;
+  // How to start Karpenter with its kwok cloud provider, which sells these instance types.
+  [[nodiscard]] std::vector<std::string> Karpenter(const std::string& types_file) const;
   // False: it is not among the control plane's programs.
-  [[nodiscard]] bool HasKubeScheduler();
+  [[nodiscard]] bool HasKubeScheduler() { return Has("kube-scheduler", "--version"); }
+  [[nodiscard]] bool HasKarpenter() { return Has("karpenter", "--help"); }
   // Fairlead's plugin is compiled into it: it is the launcher's own.
   [[nodiscard]] bool KubeSchedulerHasPlugin() const { return Program("kube-scheduler").size() > 1; }
   [[nodiscard]] std::string kubeconfig() const { return folder_ + "/kubeconfig"; }
@@ -56,12 +61,14 @@ class Plane {
   bool Start(const std::string& launcher);
   // The program of KUBEBUILDER_ASSETS if it is there, otherwise the launcher's own.
   [[nodiscard]] std::vector<std::string> Program(const std::string& name) const;
+  // It answers that flag with success.
+  bool Has(const std::string& program, const std::string& flag);
 
   std::string folder_, program_;
   std::unique_ptr<ChildProcess> launcher_;
   kube::ClientConfig config_;
   int port_ = 0, files_ = 0, stops_ = 0;
-  std::optional<bool> has_kube_scheduler_;
+  std::map<std::string, bool> has_;  // by program
 };
 
 }  // namespace fairlead::integration

@@ -1,0 +1,181 @@
+// Nodes by the real Karpenter, with its kwok cloud provider; kwok plays the kubelets.
+#include <fstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "tests/integration/fixture.h"
+
+namespace fairlead::integration {
+namespace {
+
+constexpr char kClaims[] = "/apis/karpenter.sh/v1/nodeclaims";
+constexpr char kClasses[] = "/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses";
+constexpr char kPools[] = "/apis/fairlead.dev/v1alpha1/nodepools";
+
+constexpr char kCatalogue[] = R"(
+defaults: {zones: [zone-a], reserved: {cpu: 100m, memory: 1Gi}}
+types:
+- name: gpu-1x
+  cpu: 8
+  memory: 64Gi
+  gpu: {model: H100, count: 1}
+  price: {on_demand: 3}
+- name: gpu-8x
+  cpu: 64
+  memory: 512Gi
+  gpu: {model: H100, count: 8}
+  price: {on_demand: 24}
+)";
+
+// The same types, as Karpenter's kwok cloud provider sells them.
+std::string TypesText() {
+  std::string text = "[";
+  for (const auto& [gpus, price] : {std::pair{1, 3}, {8, 24}}) {
+    absl::StrAppend(
+        &text, gpus > 1 ? "," : "", R"({"name":"gpu-)", gpus,
+        R"(x","architecture":"amd64","operatingSystems":["linux"],"resources":{"cpu":")", 8 * gpus,
+        R"(","memory":")", 64 * gpus,
+        R"(Gi","ephemeral-storage":"100Gi","pods":"110","nvidia.com/gpu":")", gpus,
+        R"("},"offerings":[{"Price":)", price, R"(,"Available":true,"Requirements":[
+      {"key":"karpenter.sh/capacity-type","operator":"In","values":["on-demand"]},
+      {"key":"topology.kubernetes.io/zone","operator":"In","values":["zone-a"]}]}]})");
+  }
+  return text + "]";
+}
+
+std::string ClassRef(const std::string& name) {
+  return absl::StrCat("{group: karpenter.kwok.sh, kind: KWOKNodeClass, name: ", name, "}");
+}
+
+class KarpenterTest : public IntegrationTest {
+ protected:
+  void SetUp() override {
+    IntegrationTest::SetUp();
+    Plane& plane = *Plane::Get();
+    if (!plane.HasKarpenter()) GTEST_SKIP() << "this control plane has no Karpenter";
+    const std::string types = plane.NewFile("types.json");
+    std::ofstream(types) << TypesText();
+    catalogue_ = plane.NewFile("catalogue.yaml");
+    std::ofstream(catalogue_) << kCatalogue;
+    kwok_ = std::make_unique<ChildProcess>(plane.Kwok(), plane.NewFile("kwok.log"));
+    karpenter_ =
+        std::make_unique<ChildProcess>(plane.Karpenter(types), plane.NewFile("karpenter.log"));
+    ASSERT_TRUE(Eventually(
+        "node classes are served", [&] { return api().Get(kClasses).ok(); },
+        [&] { return karpenter_->Log(); }));
+    api().Delete(Path(kClasses, "default"));
+    api().Create(kClasses, R"({"apiVersion":"karpenter.kwok.sh/v1alpha1","kind":"KWOKNodeClass",
+      "metadata":{"name":"default"}})");
+    MakeQueue("team", -1, -1);
+  }
+  void TearDown() override {
+    karpenter_.reset();
+    kwok_.reset();
+    if (api().Get(kClaims).ok()) Empty(kClaims);
+    Empty(kPools);
+    IntegrationTest::TearDown();
+  }
+  ChildProcess& StartHook(const std::string& node_class = "default",
+                          const std::string& kubeconfig = "") {
+    return Start(
+        {.kubeconfig = kubeconfig,
+         .hook = true,
+         .provider = "karpenter",
+         .more_of_hook = absl::StrCat("  backoffInitial: 2s\n  catalogFile: ", catalogue_, "\n"),
+         .unneeded_after = "1s",
+         .more = absl::StrCat("karpenter:\n  nodeClassRef: ", ClassRef(node_class), "\n")});
+  }
+  ::testing::AssertionResult IsEmpty(const std::string& collection) {
+    return Eventually(absl::StrCat(collection, " is empty"),
+                      [&] { return api().List(collection).empty(); });
+  }
+
+  std::string catalogue_;
+  std::unique_ptr<ChildProcess> kwok_, karpenter_;
+};
+
+// With the rights of the manifests.
+TEST_F(KarpenterTest, AGangRunsOnItsClaimsAndTheyAreGivenBack) {
+  const auto claims = api().Watch(kClaims);
+  StartHook("default", InstallRights({"base", "karpenter"}));
+  MakeGroup("gang", 2);
+  for (const char* name : {"g1", "g2"}) MakePod({.name = name, .gpus = 8, .group = "gang"});
+  ASSERT_TRUE(Bound({"g1", "g2"}));
+  EXPECT_NE(NodeOf("g1"), NodeOf("g2"));
+  EXPECT_EQ(claims->objects(), 2u);
+  for (const Json& request : api().List(kRequests)) {
+    const std::string name = request.TextAt({"metadata", "name"});
+    const Json claim = api().Get(Path(kClaims, name)).body;
+    EXPECT_EQ(claim.TextAt({"metadata", "annotations", "fairlead.dev/node-request-uid"}),
+              request.TextAt({"metadata", "uid"}));
+    EXPECT_EQ(request.TextAt({"status", "providerID"}), claim.TextAt({"status", "providerID"}));
+    EXPECT_EQ(request.TextAt({"status", "nodeName"}), claim.TextAt({"status", "nodeName"}));
+    EXPECT_NE(request.TextAt({"status", "nodeName"}), name) << "Karpenter names its nodes";
+    EXPECT_EQ(claim.TextAt({"spec", "expireAfter"}), "Never");
+  }
+  for (const char* name : {"g1", "g2"}) api().Delete(Path(kPods, name));
+  EXPECT_TRUE(IsEmpty(kRequests));
+  EXPECT_TRUE(IsEmpty(kClaims));
+  EXPECT_TRUE(IsEmpty(kNodes));
+}
+
+// Karpenter deletes the claim. That is known within seconds, not after a time-out.
+TEST_F(KarpenterTest, AClaimThatKarpenterDeletesIsAFailureAtOnce) {
+  const auto requests = api().Watch(kRequests);
+  ChildProcess& process = StartHook("nowhere");
+  MakePod({.name = "pod", .gpus = 8});
+  ASSERT_TRUE(Eventually(
+      "the request fails",
+      [&] {
+        return requests->Any(
+            [](const Json& request) { return request.TextAt({"status", "phase"}) == "Failed"; });
+      },
+      [&] { return process.Log(); }));
+  EXPECT_TRUE(requests->Any([](const Json& request) {
+    return request.TextAt({"status", "failure"}) == "Config" &&
+           absl::StrContains(request.TextAt({"status", "message"}), "\"nowhere\" not found");
+  }));
+  api().Create(kPools, absl::StrCat(R"({"apiVersion":"fairlead.dev/v1alpha1","kind":"NodePool",
+    "metadata":{"name":"pool"},"spec":{"nodeClassRef":{"group":"karpenter.kwok.sh",
+    "kind":"KWOKNodeClass","name":"default"},"taints":[],"labels":{"team":"a"}}})"));
+  ASSERT_TRUE(Bound({"pod"}));
+  const Json node = api().Get(Path(kNodes, NodeOf("pod"))).body;
+  EXPECT_EQ(node.TextAt({"metadata", "labels", "team"}), "a");
+  EXPECT_EQ(node.TextAt({"metadata", "labels", "fairlead.dev/node-pool"}), "pool");
+}
+
+// The process ends after its claim was written, and before its node came.
+TEST_F(KarpenterTest, ANewProcessGoesOnWithTheClaimThatIsThere) {
+  const auto claims = api().Watch(kClaims);
+  api().Merge(Path(kClasses, "default"), R"({"spec":{"nodeRegistrationDelay":"4s"}})");
+  ChildProcess& process = StartHook();
+  MakePod({.name = "pod", .gpus = 1});
+  ASSERT_TRUE(Eventually("a claim", [&] { return claims->objects() > 0; }));
+  process.Kill();
+  StartHook();
+  ASSERT_TRUE(Bound({"pod"}));
+  EXPECT_EQ(claims->objects(), 1u);
+}
+
+// Claims of other programs are none of ours, whatever label they have.
+TEST_F(KarpenterTest, ClaimsOfOthersStay) {
+  const auto claim = [](const std::string& name, const std::string& metadata) {
+    return absl::StrCat(
+        R"({"apiVersion":"karpenter.sh/v1","kind":"NodeClaim","metadata":{"name":")", name, "\"",
+        metadata, R"(},"spec":{"requirements":[
+      {"key":"node.kubernetes.io/instance-type","operator":"In","values":["gpu-1x"]}],
+      "nodeClassRef":{"group":"karpenter.kwok.sh","kind":"KWOKNodeClass","name":"default"}}})");
+  };
+  api().Create(kClaims, claim("theirs", ""));
+  api().Create(kClaims,
+               claim("imitation", R"(,"labels":{"fairlead.dev/node-request":"imitation"})"));
+  StartHook();
+  MakePod({.name = "pod", .gpus = 8});
+  ASSERT_TRUE(Bound({"pod"}));
+  api().Delete(Path(kPods, "pod"));
+  EXPECT_TRUE(IsEmpty(kRequests));
+  EXPECT_TRUE(Eventually("our claim is gone", [&] { return api().List(kClaims).size() == 2; }));
+}
+
+}  // namespace
+}  // namespace fairlead::integration
