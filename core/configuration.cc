@@ -48,7 +48,7 @@ absl::Status ReadGpuLimits(const dom::element& value, const std::string& path,
 constexpr absl::Duration kWatchDelay = absl::Seconds(30);
 
 // Of this version, in the order in which they are told.
-constexpr const char* kProviders[] = {"kwok", "karpenter"};
+constexpr const char* kProviders[] = {"kwok", "karpenter", "externalgrpc"};
 
 absl::Status ReadNodeClass(const dom::element& value, const std::string& path,
                            model::NodeClassRef& out) {
@@ -58,6 +58,22 @@ absl::Status ReadNodeClass(const dom::element& value, const std::string& path,
   for (const auto& [field, text] :
        {std::pair("group", &out.group), {"kind", &out.kind}, {"name", &out.name}}) {
     if (text->empty()) return Bad(absl::StrCat(path, ".", field), "must be set");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadCloudServer(const dom::element& value, const std::string& path,
+                             CloudServerSettings& out) {
+  FAIRLEAD_RETURN_IF_ERROR(ReadObject(value, path,
+                                      {{"address", Text(&out.address)},
+                                       {"caFile", Text(&out.ca_file)},
+                                       {"certFile", Text(&out.cert_file)},
+                                       {"keyFile", Text(&out.key_file)},
+                                       {"serverName", Text(&out.server_name)},
+                                       {"timeout", Span(&out.timeout)}}));
+  if (out.address.empty()) return Bad(absl::StrCat(path, ".address"), "must be set");
+  if (out.timeout <= absl::ZeroDuration()) {
+    return Bad(absl::StrCat(path, ".timeout"), "must be more than zero");
   }
   return absl::OkStatus();
 }
@@ -350,6 +366,11 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
               value, path,
               {{"nodeClassRef", By(ReadNodeClass, configuration.karpenter_node_class)}});
         }},
+       {"externalgrpc",
+        [&](const dom::element& value, const std::string& path) {
+          seen.providers.insert(path);
+          return ReadCloudServer(value, path, configuration.external_grpc);
+        }},
        {"guests", By(ReadGuests, configuration)},
        {"gpuSharing", By(ReadGpuSharing, options)},
        {"remotePlugins", By(ReadRemotePlugins, options)},
@@ -369,6 +390,9 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
   std::erase_if(known, [&](const std::string& name) {
     return name != options.hook.provider && !seen.providers.contains(name);
   });
+  if (options.hook.provider == "externalgrpc" && configuration.external_grpc.address.empty()) {
+    return Bad("externalgrpc.address", "must be set, because hook.provider is externalgrpc");
+  }
   return CheckReadyTimeout(configuration);
 }
 

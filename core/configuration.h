@@ -23,6 +23,8 @@
 //     unneededAfter: 5m              # also launchTimeout, readyTimeout, backoffInitial,
 //     maxNewRequestsPerStep: 1000    # backoffMax, expectedBoot
 //   kwok: {bootDelay: 30s}           # a section makes a provider known to NodePools
+//   externalgrpc: {address: "cloud.example:8086", caFile: ca.pem, certFile: tls.crt,
+//                  keyFile: tls.key, serverName: cloud.example, timeout: 5s}
 //   karpenter: {nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}}
 //   usage: {kValue: "1", halfLifePeriod: 24h, windowSize: 168h, windowType: sliding,
 //           tumblingWindowStartTime: "2026-01-05T00:00:00Z", cronString: "0 0 * * 1",
@@ -92,6 +94,16 @@ struct UsageDatabaseSettings {
   friend bool operator==(const UsageDatabaseSettings&, const UsageDatabaseSettings&) = default;
 };
 
+// A server of cluster-autoscaler's protocol for external cloud providers: the provider
+// externalgrpc.
+struct CloudServerSettings {
+  std::string address;  // "HOST:PORT", "unix:///PATH"; empty: there is none
+  std::string ca_file, cert_file, key_file;
+  std::string server_name;                    // in its certificate; empty: that of the address
+  absl::Duration timeout = absl::Seconds(5);  // of each call
+  friend bool operator==(const CloudServerSettings&, const CloudServerSettings&) = default;
+};
+
 // `own` and the guests of `state` are the scheduler names that count.
 void SetSchedulerNames(std::vector<std::string> own, state::StateOptions& state);
 
@@ -105,6 +117,7 @@ struct Configuration {
   UsageDatabaseSettings usage_database;  // where options.engine.usage is reported
   absl::Duration kwok_boot_delay = absl::Seconds(30);
   model::NodeClassRef karpenter_node_class;  // of NodePools that name none; no name: there is none
+  CloudServerSettings external_grpc;
   // If a kind's watch has been silent for longer, nothing is evicted, provisioned or removed.
   absl::Duration stale_after = absl::Seconds(60);
   std::string metrics_bind_address;  // empty: no HTTP is served

@@ -52,11 +52,14 @@ TEST(ConfigurationTest, AProviderIsNeverChosenByDefault) {
   EXPECT_TRUE(read(R"({"enabled":true,"provider":"kwok"})")->options.hook.enabled);
   EXPECT_FALSE(read(R"({"enabled":false,"provider":"kwok"})")->options.hook.enabled);
   EXPECT_EQ(error(R"({"enabled":true})"),
-            "hook.provider: must be set if the hook is enabled; known providers: kwok, karpenter");
+            "hook.provider: must be set if the hook is enabled; known providers: kwok, karpenter, "
+            "externalgrpc");
   EXPECT_EQ(error(R"({"provider":"aws"})"),
-            "hook.provider: \"aws\" is not a known provider; known providers: kwok, karpenter");
+            "hook.provider: \"aws\" is not a known provider; known providers: kwok, karpenter, "
+            "externalgrpc");
   EXPECT_EQ(error(R"({"enabled":false,"provider":"aws"})"),
-            "hook.provider: \"aws\" is not a known provider; known providers: kwok, karpenter");
+            "hook.provider: \"aws\" is not a known provider; known providers: kwok, karpenter, "
+            "externalgrpc");
 }
 
 TEST(ConfigurationTest, StalenessAndTheLeasesMarginHaveBounds) {
@@ -85,12 +88,21 @@ TEST(ConfigurationTest, ProvidersThatAreConfigured) {
               ElementsAre("kwok", "karpenter"));
   EXPECT_THAT(known(R"("kwok":{},"hook":{"provider":"karpenter"})"),
               ElementsAre("kwok", "karpenter"));
-  EXPECT_THAT(ReadConfiguration({Fairlead(R"("hook":{"provider":"aws"})")}).status().message(),
-              HasSubstr(R"("aws" is not a known provider; known providers: kwok, karpenter)"));
+  EXPECT_THAT(
+      ReadConfiguration({Fairlead(R"("hook":{"provider":"aws"})")}).status().message(),
+      HasSubstr(
+          R"("aws" is not a known provider; known providers: kwok, karpenter, externalgrpc)"));
   EXPECT_THAT(ReadConfiguration({Fairlead(R"("karpenter":{"nodeClassRef":{"kind":"k"}})")})
                   .status()
                   .message(),
               HasSubstr("karpenter.nodeClassRef.group: must be set"));
+  EXPECT_THAT(
+      ReadConfiguration({Fairlead(R"("hook":{"provider":"externalgrpc"})")}).status().message(),
+      HasSubstr("externalgrpc.address: must be set, because hook.provider is externalgrpc"));
+  EXPECT_THAT(ReadConfiguration({Fairlead(R"("externalgrpc":{"address":"a:1","timeout":"0s"})")})
+                  .status()
+                  .message(),
+              HasSubstr("externalgrpc.timeout: must be more than zero"));
 }
 
 TEST(ConfigurationTest, EveryFieldReachesItsOption) {
@@ -109,7 +121,9 @@ TEST(ConfigurationTest, EveryFieldReachesItsOption) {
         "idleGracePeriod":"12s"},
       "gangReservations":{"enabled":true,"reserveAfter":"7m","minGPUs":8,"maxReservations":3},
       "kwok":{"bootDelay":"8s"},
-      "karpenter":{"nodeClassRef":{"group":"g","kind":"k","name":"n"}}, "gangBindingGrace":"9s","podGroupSettle":"3s", "events":false,
+      "karpenter":{"nodeClassRef":{"group":"g","kind":"k","name":"n"}},
+      "externalgrpc":{"address":"a:1","caFile":"c","certFile":"d","keyFile":"k","serverName":"s",
+        "timeout":"6s"}, "gangBindingGrace":"9s","podGroupSettle":"3s", "events":false,
       "leaderElection":{"leaderElect":false,"leaseDuration":"30s","renewDeadline":"20s",
         "retryPeriod":"5s","resourceName":"n","resourceNamespace":"ns"})")});
   ASSERT_TRUE(read.ok()) << read.status();
@@ -142,7 +156,9 @@ TEST(ConfigurationTest, EveryFieldReachesItsOption) {
   EXPECT_EQ(options.hook.provider, "kwok");
   EXPECT_EQ(read->catalog_file, "c.yaml");
   EXPECT_EQ(read->karpenter_node_class, (model::NodeClassRef{"g", "k", "n"}));
-  EXPECT_THAT(options.hook.known_providers, ElementsAre("kwok", "karpenter"));
+  EXPECT_EQ(read->external_grpc,
+            (CloudServerSettings{"a:1", "c", "d", "k", "s", absl::Seconds(6)}));
+  EXPECT_THAT(options.hook.known_providers, ElementsAre("kwok", "karpenter", "externalgrpc"));
   EXPECT_EQ(options.hook.cluster_gpu_limit, 64);
   EXPECT_EQ(options.hook.gpu_limit_by_model.at("A100"), 8);
   EXPECT_EQ(options.hook.cost_limit_micro_usd_per_hour, 12'500'000);

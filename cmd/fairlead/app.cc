@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "autoscale-hook/providers/externalgrpc/externalgrpc_provider.h"
 #include "base/status_macros.h"
 #include "cmd/fairlead/action_words.h"
 
@@ -66,6 +67,23 @@ void Application::MakeProviders(const WrapProvider& wrap) {
       add(std::make_unique<hook::KarpenterProvider>(options_.karpenter, &scheduler_, &claim_api_));
     }
   }
+}
+
+absl::Status Application::ConnectCloud() {
+  const std::vector<std::string>& known = options_.core.hook.known_providers;
+  if (std::find(known.begin(), known.end(), "externalgrpc") == known.end()) return absl::OkStatus();
+  if (!ports_.connect_cloud) {
+    return absl::InvalidArgumentError("externalgrpc: this program has no client for its server");
+  }
+  FAIRLEAD_ASSIGN_OR_RETURN(cloud_groups_,
+                            ports_.connect_cloud([tasks = tasks_](std::function<void()> answer) {
+                              tasks->Post(std::move(answer));
+                            }));
+  hook::ExternalGrpcOptions options;
+  options.known_type = [this](absl::string_view name) { return catalog_->Find(name); };
+  providers_["externalgrpc"] = std::make_unique<hook::ExternalGrpcProvider>(
+      std::move(options), &scheduler_, cloud_groups_.get());
+  return absl::OkStatus();
 }
 
 Application::~Application() {
@@ -135,6 +153,7 @@ absl::Status Application::Begin() {
   FAIRLEAD_ASSIGN_OR_RETURN(loop_, core::DecisionLoop::Make(options_.core, catalog_));
   FAIRLEAD_ASSIGN_OR_RETURN(extenders_, ConnectExtenders(options_.core.extenders));
   FAIRLEAD_ASSIGN_OR_RETURN(remote_plugins_, ConnectPlugins(options_.core.remote_plugins));
+  FAIRLEAD_RETURN_IF_ERROR(ConnectCloud());
   StartElection();
   FAIRLEAD_RETURN_IF_ERROR(StartWork());
   if (elector_ != nullptr) elector_->Start();

@@ -45,6 +45,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "autoscale-hook/providers/externalgrpc/cloud_groups.h"
 #include "autoscale-hook/providers/karpenter/karpenter_provider.h"
 #include "autoscale-hook/providers/kwok_provider.h"
 #include "base/clock.h"
@@ -122,6 +123,11 @@ class Application final : private hook::ProviderListener {
     // Told on the owner's thread that this process leads from now on, and what guests are granted.
     std::function<void()> tell_leads = nullptr;
     std::function<void(const std::vector<core::GuestGrant>&)> tell_grants = nullptr;
+    // The server of the provider externalgrpc; its answers go to `post`. Without it the provider
+    // cannot be configured.
+    std::function<absl::StatusOr<std::unique_ptr<hook::CloudGroups>>(
+        std::function<void(std::function<void()>)> post)>
+        connect_cloud = nullptr;
   };
   // `wrap` may decorate the provider kwok (fault injection); null: nothing.
   using WrapProvider = std::function<std::unique_ptr<hook::Provider>(
@@ -197,6 +203,7 @@ class Application final : private hook::ProviderListener {
   template <typename T>
   absl::StatusOr<T> AskLeader(std::function<T()> ask);
   void MakeProviders(const WrapProvider& wrap);
+  absl::Status ConnectCloud();
   void StartElection();
   // Creates loop, executor and source from options_ and catalog_.
   absl::Status StartWork();
@@ -271,6 +278,7 @@ class Application final : private hook::ProviderListener {
   KubeNodeApi node_api_;
   KubeClaimApi claim_api_;
   TimerScheduler scheduler_;
+  std::unique_ptr<hook::CloudGroups> cloud_groups_;  // outlives its provider; null: there are none
   std::map<std::string, std::unique_ptr<hook::Provider>, std::less<>> providers_;
   std::map<std::string, std::vector<hook::LaunchOrder>> launches_;  // by provider, of a decision
   std::unique_ptr<core::DecisionLoop> loop_;

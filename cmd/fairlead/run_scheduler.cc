@@ -26,6 +26,7 @@
 #include "cmd/fairlead/usage_database.h"
 #include "cmd/fairlead/version.h"
 #include "extenders/connection.h"
+#include "external-grpc/client.h"
 #include "guests/service.h"
 #include "remote-plugins/client.h"
 #include "server/http_server.h"
@@ -151,6 +152,21 @@ std::map<std::string, server::Handler> Handlers(Application& application, const 
            }}};
 }
 
+decltype(Application::Ports::connect_cloud) ConnectCloud(
+    const core::CloudServerSettings& settings) {
+  return
+      [settings](
+          external_grpc::Client::Post post) -> absl::StatusOr<std::unique_ptr<hook::CloudGroups>> {
+        absl::StatusOr<std::unique_ptr<external_grpc::Client>> client =
+            external_grpc::Client::Make({settings.address, settings.ca_file, settings.cert_file,
+                                         settings.key_file, settings.server_name, settings.timeout},
+                                        std::move(post));
+        if (client.ok()) return *std::move(client);
+        return absl::Status(client.status().code(),
+                            absl::StrCat("externalgrpc: ", client.status().message()));
+      };
+}
+
 AppOptions OptionsFor(const RunFlags& flags, const core::Configuration& configuration,
                       const UsageDatabase* usage_database) {
   AppOptions options;
@@ -223,7 +239,8 @@ absl::Status RunScheduler(const RunFlags& flags) {
                            ConnectPlugins, [&serve_guests] { serve_guests(); },
                            [&guests](const std::vector<core::GuestGrant>& grants) {
                              if (guests != nullptr) guests->Publish(grants);
-                           }},
+                           },
+                           ConnectCloud(configuration.external_grpc)},
                           options, &settings.catalog, &logger);
   Reloader reloader(std::move(watch), &application, &logger, [&flags](core::Options& changed) {
     if (!flags.scheduler_names.empty()) {

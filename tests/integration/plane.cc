@@ -88,7 +88,10 @@ bool Plane::Given() { return TheGlobal().given; }
 
 const std::string& Plane::why_not() { return TheGlobal().why_not; }
 
-void Plane::Shutdown() { TheGlobal().plane.reset(); }
+void Plane::Shutdown() {
+  TheGlobal().plane.reset();
+  TheGlobal().tried = false;
+}
 
 bool Plane::Start(const std::string& launcher) {
   program_ = launcher;

@@ -23,7 +23,7 @@ class Plane {
   // Whether there is a launcher.
   static bool Given();
   static const std::string& why_not();
-  // Ends it and removes its files.
+  // Ends it and removes its files. The next Get starts another one.
   static void Shutdown();
 
   ~Plane();
