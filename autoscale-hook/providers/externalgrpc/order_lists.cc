@@ -91,6 +91,7 @@ void OrderTracker::SettleDoubt(Group& group) {
   if (done < group.doubt->delta && !group.doubt->one_read_decides) return;
   const Doubt doubt = *std::exchange(group.doubt, std::nullopt);
   std::vector<std::string> names = doubt.orders;
+  std::erase_if(names, [this](const std::string& name) { return !orders_.contains(name); });
   std::stable_partition(names.begin(), names.end(),
                         [this](const std::string& name) { return !orders_.at(name).ending; });
   for (size_t i = 0; i < names.size(); ++i) {

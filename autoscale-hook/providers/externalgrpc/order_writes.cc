@@ -210,7 +210,9 @@ uint64_t OrderTracker::Increased(const Write& write, const absl::Status& status)
   Group& group = groups_[write.group];
   if (status.ok()) {
     group.target += write.delta;
-    for (const std::string& name : write.orders) Accept(orders_.at(name));
+    for (const std::string& name : write.orders) {
+      if (const auto order = orders_.find(name); order != orders_.end()) Accept(order->second);
+    }
     return 0;
   }
   if (IsCertainRefusal(status)) {

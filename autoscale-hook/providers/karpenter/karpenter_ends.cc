@@ -42,12 +42,25 @@ void KarpenterProvider::State::AdvanceEnding(const std::string& name, Row& row) 
   writes_.Add([this, name, uid = row.claim->uid] { return SendDeletion(name, uid); });
 }
 
+void KarpenterProvider::State::GiveUpLater(const std::string& name, Row& row) {
+  row.failing = true;
+  After(options_.launch_patience, [name, uid = row.claim->uid](State& state) {
+    const auto it = state.rows_.find(name);
+    if (it == state.rows_.end() || it->second.ending.has_value()) return;
+    Row& now = it->second;
+    if (!now.claim.has_value() || now.claim->uid != uid || now.claim->launched.IsTrue()) return;
+    now.given_up = true;
+    state.writes_.Add([&state, name, uid] { return state.SendDeletion(name, uid); });
+  });
+}
+
 bool KarpenterProvider::State::SendDeletion(const std::string& name, const std::string& claim_uid) {
   auto it = rows_.find(name);
-  if (it == rows_.end() || !it->second.ending.has_value()) return false;
+  if (it == rows_.end()) return false;
   Row& row = it->second;
-  if (!row.claim.has_value() || row.claim->uid != claim_uid || row.claim->deleting) {
-    row.ending->writing = false;
+  const bool wanted = row.ending.has_value() || row.given_up;
+  if (!wanted || !row.claim.has_value() || row.claim->uid != claim_uid || row.claim->deleting) {
+    if (row.ending.has_value()) row.ending->writing = false;
     return false;
   }
   api_->Delete(name, claim_uid,

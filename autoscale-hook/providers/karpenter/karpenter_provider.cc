@@ -129,6 +129,9 @@ void KarpenterProvider::State::TakeClaim(const std::string& name, Row& row,
   row.seen = true;
   row.uid = claim->request_uid;
   row.exists = true;
+  if (!row.failing && !row.claim->launched.IsTrue() && TellsWhy(*row.claim)) {
+    GiveUpLater(name, row);
+  }
 }
 
 // ---- reports
@@ -162,7 +165,7 @@ void KarpenterProvider::State::ReportGone(const std::string& name, Row& row) {
   NodeClaim last;
   last.name = name;
   if (row.claim.has_value()) last = *row.claim;
-  if (!row.deleted_here && !row.ending.has_value()) {
+  if ((!row.deleted_here || row.given_up) && !row.ending.has_value()) {
     why = !last.registered.IsTrue()
               ? WhyNeverRegistered(last)
               : absl::InternalError(absl::StrCat("NodeClaim ", name, " (node ", last.node_name,
@@ -170,7 +173,7 @@ void KarpenterProvider::State::ReportGone(const std::string& name, Row& row) {
   }
   const bool known = row.claim.has_value();
   const bool untold = known && !why.ok() && !last.registered.IsTrue() && !TellsWhy(last);
-  row.exists = row.deleted_here = false;
+  row.exists = row.deleted_here = row.failing = row.given_up = false;
   row.claim.reset();
   row.told.reset();
   if (untold) return ReportUntold(last, row);

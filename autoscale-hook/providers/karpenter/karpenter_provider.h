@@ -46,6 +46,9 @@ struct KarpenterOptions {
   size_t writes_at_once = 10;
   Backoff write_backoff = {absl::Seconds(1), absl::Minutes(1)};
   absl::Duration creation_timeout = absl::Minutes(1);  // of a throttled creation
+  // A claim whose launch fails for so long is deleted. Karpenter retries it for 5 minutes, and
+  // provisions nothing of its own meanwhile: it waits for the claim's machine to be known.
+  absl::Duration launch_patience = absl::Minutes(1);
 };
 
 class KarpenterProvider final : public Provider {

@@ -207,10 +207,12 @@ TEST_F(KarpenterProviderTest, ADisappearanceIsTheStockout) {
 
 TEST_F(KarpenterProviderTest, AFailureThatIsRetriedIsKeptForTheEnd) {
   Launch(Order("fl-1", "u1", kNeverType));
-  Pass(absl::Minutes(4));
+  Pass(absl::Seconds(50));
   EXPECT_EQ(reports_.size(), 1u) << "it is retried";
+  EXPECT_EQ(karpenter_.deletes, 0);
   karpenter_.claims["fl-1"].reason = karpenter_.claims["fl-1"].message = "";
-  Pass(absl::Minutes(2));
+  Pass(absl::Seconds(20));
+  EXPECT_EQ(karpenter_.deletes, 1) << "Karpenter waits for it, and does nothing else";
   EXPECT_EQ(Last().why,
             absl::DeadlineExceededError("Karpenter deleted NodeClaim fl-1: it was not launched in "
                                         "time: LaunchFailed: no answer of the cloud"));

@@ -62,6 +62,8 @@ class KarpenterProvider::State final : public ClaimLists::Client,
     std::optional<NodeClaim> claim;  // as it was listed last; absent: not listed yet
     uint64_t shown_by = 0;           // the first list that shows it if it exists
     bool seen = false;               // it was created for certain, or listed, in this process
+    bool failing = false;            // its launch has failed, and is retried
+    bool given_up = false;           // it was deleted for that
     bool deleted_here = false;       // the API server has, or may have, accepted our deletion
     std::optional<Told> told;
     std::string refused_uid;  // of an order: the claim of this name is another request's
@@ -101,6 +103,7 @@ class KarpenterProvider::State final : public ClaimLists::Client,
 
   // Ends.
   void AdvanceEnding(const std::string& name, Row& row);
+  void GiveUpLater(const std::string& name, Row& row);
   void DecideEnding(const std::string& name, Row& row, uint64_t number);
   bool SendDeletion(const std::string& name, const std::string& claim_uid);
   void OnDeleted(const std::string& name, const std::string& claim_uid, const absl::Status& status);
