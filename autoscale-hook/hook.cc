@@ -155,7 +155,7 @@ std::vector<const model::NodePool*> Hook::Impl::TakePools(const StepInput& input
   std::vector<const model::NodePool*> pools = input.pools;
   if (pools.empty()) pools.push_back(&default_pool_);
   std::map<std::string, model::NodePool> seen;
-  unknown_providers_.clear();
+  pool_problems_ = input.pool_problems;
   for (const model::NodePool* pool : pools) {
     const std::string& name = pool->meta.name;
     auto known = pools_.find(name);
@@ -164,10 +164,9 @@ std::vector<const model::NodePool*> Hook::Impl::TakePools(const StepInput& input
       guard_.PoolChanged(name);
     }
     if (!IsKnownProvider(pool->provider)) {
-      unknown_providers_.push_back(absl::StrCat("NodePool ", name, ": spec.provider \"",
-                                                pool->provider,
-                                                "\" is not a known provider; known providers: ",
-                                                absl::StrJoin(options_.known_providers, ", ")));
+      pool_problems_.push_back(absl::StrCat("NodePool ", name, ": spec.provider \"", pool->provider,
+                                            "\" is not a known provider; known providers: ",
+                                            absl::StrJoin(options_.known_providers, ", ")));
     }
     seen.emplace(name, *pool);
   }

@@ -94,7 +94,8 @@ struct StepInput {
   // Gather() was told what is demanded. Else the step finds that out: then each item has one
   // member.
   bool gathered = false;
-  std::vector<const model::NodePool*> pools;  // valid ones, by name; empty: one default pool
+  std::vector<const model::NodePool*> pools;  // by name; empty: one default pool
+  std::vector<std::string> pool_problems;     // of NodePools that are wrong, for people
   // Every node from a request, ordered ones too, by name. A request without an entry counts as
   // needed: nothing is removed on missing data.
   const std::vector<NodeUse>* nodes = nullptr;

@@ -162,7 +162,7 @@ class Hook::Impl {
   ProvisioningGuard guard_;
   model::NodePool default_pool_;
   std::map<std::string, model::NodePool> pools_;  // of the last step, for ExpectedNode
-  std::vector<std::string> unknown_providers_;    // of pools, for people
+  std::vector<std::string> pool_problems_;        // for people
   std::vector<std::string> never_written_;        // rejected creations, to be withdrawn
   std::set<std::string> linked_;                  // requests whose purchase the guard knows
   std::map<std::string, Orphan> orphans_;  // names of requests that nodes have, and that are gone

@@ -213,23 +213,18 @@ Totals DecisionLoop::Count() const {
 }
 
 void DecisionLoop::Impl::RequestChanged(const std::string& name) {
-  if (nodes.RequestChanged(name, ValidPools()).Any()) dirty = true;
+  if (nodes.RequestChanged(name, pools.InForce()).Any()) dirty = true;
 }
 
 void DecisionLoop::Impl::PoolsChanged() {
   memo.valid = false;
   offers_told = false;
-  nodes.TakePools(ValidPools());
+  for (model::EmitEvent& event : pools.TakeEvents()) {
+    if (options.emit_events) events.push_back(std::move(event));
+  }
+  nodes.TakePools(pools.InForce());
   // An ordered node has the labels and taints of its pool.
   for (const auto& [key, machine] : hook.machines().rows()) RequestChanged(machine.name());
-}
-
-std::vector<const model::NodePool*> DecisionLoop::Impl::ValidPools() const {
-  std::vector<const model::NodePool*> valid;
-  for (const auto& [name, pool] : pools) {
-    if (pool.invalid.empty()) valid.push_back(&pool);
-  }
-  return valid;
 }
 
 void DecisionLoop::Impl::QueueObjectChanged(const std::string& name, bool exists) {
@@ -323,9 +318,9 @@ void DecisionLoop::Impl::ApplyUpsert(const model::Upsert& upsert) {
             return state::Change{.capacity = changed};
           },
           [&](const model::NodePool& pool) {
-            pools[pool.meta.name] = pool;
-            PoolsChanged();
-            return state::Change{.policy = true};
+            const bool changed = pools.Upsert(pool);
+            if (changed) PoolsChanged();
+            return state::Change{.policy = changed};
           },
           [&](const model::PodDisruptionBudget& budget) {
             return state.UpsertDisruptionBudget(budget);
@@ -413,7 +408,7 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
       }
       break;
     case model::Kind::kNodePool:
-      change.policy = pools.erase(removed.name) > 0;
+      change.policy = pools.Remove(removed.name);
       PoolsChanged();
       break;
     case model::Kind::kTopology:

@@ -20,6 +20,7 @@
 #include "core/held_back.h"
 #include "core/managed_nodes.h"
 #include "core/native_groups.h"
+#include "core/node_pools.h"
 #include "core/pod_waits.h"
 #include "core/preemption_asks.h"
 #include "core/reconcile/bindings.h"
@@ -94,7 +95,6 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   void ForgetContradiction(const std::string& queue);
   void AddQueueNotes();
   void TellContradictions(StepResult& result);
-  [[nodiscard]] std::vector<const model::NodePool*> ValidPools() const;
 
   // ---- answers, each with the time of the step that takes it
   void TakeAnswer(const model::ActionResult& result, absl::Time now);
@@ -315,7 +315,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   hook::Hook hook;
   std::unique_ptr<engine::Engine> engine;
   ManagedNodes nodes;
-  std::map<std::string, model::NodePool> pools;
+  NodePools pools{options.hook.enabled ? options.hook.known_providers : std::vector<std::string>()};
   Nominations nominations;
   StatusUpdater verdicts;
   UsageStore usage;

@@ -36,9 +36,12 @@ class MachinesTest : public PurchaseTest {
         if (!node_watch_dead_) Put(it->second.second);
         it = booting_.erase(it);
       }
-      Carry(StepAt(now_));
+      const StepResult result = StepAt(now_);
+      Note(result);
+      Carry(result);
     }
   }
+  virtual void Note(const StepResult& /*result*/) {}  // of Play
   void ListNodes() override {
     if (!ListIsDue()) return;
     if (refuse_lists_) return loop_->NodesListed(last_list_, absl::PermissionDeniedError("no"));

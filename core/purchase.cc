@@ -49,8 +49,8 @@ void DecisionLoop::Impl::PublishOfferedLabels() {
   if (!options.hook.enabled) return;
   const bool same = std::exchange(offers_version, hook.offers_version()) == hook.offers_version();
   if (std::exchange(offers_told, true) && same) return;
-  engine->SetOfferedLabels(hook.LabelsOnOffer(ValidPools()));
-  engine->SetOfferedNodes(hook.NodesOnOffer(ValidPools()));
+  engine->SetOfferedLabels(hook.LabelsOnOffer(pools.OnOffer()));
+  engine->SetOfferedNodes(hook.NodesOnOffer(pools.OnOffer()));
 }
 
 bool DecisionLoop::Impl::Withdraw(const std::vector<std::string>& names,
@@ -143,7 +143,8 @@ DecisionLoop::Impl::HookAnswer DecisionLoop::Impl::RunHook(std::vector<engine::W
   input.demand = &demand.items();
   input.members = &demand;
   input.gathered = true;
-  input.pools = ValidPools();
+  input.pools = pools.OnOffer();
+  input.pool_problems = pools.Problems();
   input.nodes = &uses;
   EnginePlacement placement(state, *engine, std::move(promises));
   ++stats.hook_steps;

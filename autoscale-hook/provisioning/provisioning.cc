@@ -430,7 +430,7 @@ void Hook::Impl::ReportItem(const DemandItem& item, PartPlan& part, Placement& p
     }
     if (outcome.code == Code::kNoInstanceTypeFits) {
       ExplainGuard(item, part.input, placement, outcome, context);
-      for (const std::string& problem : unknown_providers_) outcome.details.push_back(problem);
+      for (const std::string& problem : pool_problems_) outcome.details.push_back(problem);
     }
     if (outcome.code == Code::kCostCapReached && part.usage.unpriced > 0) {
       outcome.details.push_back(absl::StrCat(
