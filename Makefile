@@ -1,6 +1,6 @@
 # The entry points; scripts/ does the work. Each installs what is missing first.
 .DEFAULT_GOAL := help
-.PHONY: help deps build run test simtest mutations differential lint lint-all format bench clean
+.PHONY: help deps build run test simtest mutations head-to-head differential lint lint-all format bench clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -20,6 +20,10 @@ simtest: ## the whole program in simulated worlds; SEEDS=100000 (that many) or 6
 
 mutations: ## shows that simtest finds each defect of tests/mutations; last line: M of M found
 	@scripts/deps.sh && scripts/mutations.sh
+
+head-to-head: ## the same work beside kube-scheduler and Karpenter, real programs; docs/head-to-head.md; SCENARIO=name
+	@scripts/deps.sh && scripts/build.sh release fairlead fairlead-head-to-head
+	@FAIRLEAD_CONTROL_PLANE="$$(scripts/control-plane.sh)" build/tests/fairlead-head-to-head $(SCENARIO)
 
 differential: ## filters, scores and victims against the real kube-scheduler's; last line: N pairs, N differences; SEED=n, PAIRS=n
 	@scripts/deps.sh && scripts/build.sh release fairlead_differential

@@ -41,7 +41,7 @@ function(fairlead_add_groups)
   add_custom_target(programs DEPENDS fairlead fairlead-gpu-index fairlead-simtest fairlead-bench fairlead_conformance fairlead_replay)
   get_property(unit_tests GLOBAL PROPERTY FAIRLEAD_TESTS_unit)
   add_custom_target(unit-tests DEPENDS ${unit_tests})
-  add_custom_target(integration-tests DEPENDS fairlead fairlead-gpu-index fairlead_integration
+  add_custom_target(integration-tests DEPENDS fairlead fairlead-gpu-index fairlead-head-to-head fairlead_integration
     fairlead_differential)
   # Not fairlead_remote_plugins: Debian's gRPC is built without TSan, which does not see what orders its threads.
   set(threaded fairlead_kube_credentials fairlead_kube_http fairlead_kube_watch fairlead_kube_write fairlead_kube_leader fairlead_server fairlead_usage_prometheus fairlead_extenders fairlead_cmd)

@@ -254,9 +254,13 @@ class Recording final : public hook::Provider, public hook::Scheduler {
   };
   explicit Recording(Calls* calls) : calls_(calls) {}
   [[nodiscard]] absl::string_view name() const override { return "kwok"; }
-  void Launch(const model::LaunchNode& launch, Answer answer) override {
-    calls_->launched.push_back(launch.request->meta.name);
-    answer(absl::OkStatus());
+  void Start(hook::ProviderListener* /*listener*/) override {}
+  void ReportAll() override {}
+  void Launch(std::vector<hook::LaunchOrder> orders) override {
+    for (const hook::LaunchOrder& order : orders) {
+      calls_->launched.push_back(order.launch.request->meta.name);
+      order.answer(absl::OkStatus());
+    }
   }
   void Terminate(const model::TerminateNode& terminate, Answer answer) override {
     calls_->terminated.push_back(terminate.request_name);
@@ -279,7 +283,7 @@ class FaultyProviderTest : public ::testing::Test {
     launch.request.Own().instance_type = "g5.xlarge";
     launch.request.Own().zone = "a";
     absl::Status got = absl::UnknownError("no answer");
-    provider_.Launch(launch, [&](const absl::Status& status) { got = status; });
+    provider_.Launch({{launch, [&](const absl::Status& status) { got = status; }}});
     return got;
   }
   void Terminate(const std::string& name) {

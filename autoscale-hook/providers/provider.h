@@ -3,8 +3,9 @@
 // contract_testing.h has the tests that every provider passes.
 //
 // Contract:
-// - Launch takes all machines that one decision orders, so that a provider that sells by number
-//   makes one call. Each order is answered on its own.
+// - Launch takes all machines that are due at once, those whose requests were seen together, so
+// that
+//   a provider that sells by number makes one call. Each order is answered on its own.
 // - Calls are idempotent by request: an order for a request whose machine exists answers OK and
 //   starts nothing. Clouds with idempotency tokens derive theirs from the request's uid: a name may
 //   be used again after its machine is gone. There are never machines of two requests of one name,

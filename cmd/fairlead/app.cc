@@ -18,7 +18,7 @@ constexpr absl::Duration kPoll = absl::Milliseconds(50);
 
 }  // namespace
 
-Application::Application(Ports ports, AppOptions options, const hook::Catalog* catalog,
+Application::Application(const Ports& ports, AppOptions options, const hook::Catalog* catalog,
                          Logger* logger, AppObserver* observer, const WrapProvider& wrap)
     : ports_(ports),
       options_(std::move(options)),

@@ -133,7 +133,7 @@ class Application final : private hook::ProviderListener {
   using WrapProvider = std::function<std::unique_ptr<hook::Provider>(
       std::unique_ptr<hook::Provider>, hook::Scheduler*)>;
 
-  Application(Ports ports, AppOptions options, const hook::Catalog* catalog, Logger* logger,
+  Application(const Ports& ports, AppOptions options, const hook::Catalog* catalog, Logger* logger,
               AppObserver* observer = nullptr, const WrapProvider& wrap = nullptr);
   ~Application() override;
   Application(const Application&) = delete;
@@ -233,7 +233,7 @@ class Application final : private hook::ProviderListener {
   void Decide(absl::Time now);
   void Submit(const model::Action& action);
   void Provide(const model::Action& action);
-  // Gives each provider the machines that one decision orders.
+  // Gives each provider the machines that one step orders.
   void SendLaunches();
   void OnMachine(const hook::MachineReport& report) override;
   void OnOffers(absl::string_view provider, std::shared_ptr<const hook::Catalog> offers) override;

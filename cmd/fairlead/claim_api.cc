@@ -38,7 +38,7 @@ absl::StatusCode CodeOf(int http, absl::StatusCode conflict) {
 // `what`: the call, for the text.
 absl::Status StatusOf(const absl::StatusOr<kube::HttpResponse>& answer, const std::string& what,
                       absl::StatusCode conflict) {
-  const absl::Status said = StatusOfAnswer(answer);
+  absl::Status said = StatusOfAnswer(answer);
   if (said.ok()) return said;
   const absl::StatusCode code =
       answer.ok() ? CodeOf(answer->status, conflict) : absl::StatusCode::kUnavailable;

@@ -14,7 +14,7 @@ void KarpenterProvider::State::Terminate(const model::TerminateNode& terminate, 
   if (!row.ending.has_value() || row.ending->provider_id != terminate.provider_id) {
     // The machine of the older question is another one: what was found out is not about this.
     if (row.ending.has_value()) AnswerEnding(row, absl::UnavailableError("asked for another id"));
-    row.ending.emplace();
+    row.ending = Ending{};
     row.ending->provider_id = terminate.provider_id;
     row.ending->decided_by = lists_.next();
   } else {

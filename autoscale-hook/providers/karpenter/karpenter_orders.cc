@@ -60,7 +60,8 @@ void KarpenterProvider::State::LaunchOne(LaunchOrder order) {
     const std::string id = row.claim.has_value() ? row.claim->provider_id : "";
     return Reply(std::move(order.answer), {absl::OkStatus(), id});
   }
-  Creation& creation = row.creation.emplace();
+  row.creation = Creation{};
+  Creation& creation = *row.creation;
   creation.id = ++creations_;
   creation.uid = uid;
   creation.body = EncodeNodeClaim(*claim);

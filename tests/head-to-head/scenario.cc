@@ -1,0 +1,61 @@
+#include "tests/head-to-head/scenario.h"
+
+#include <utility>
+
+namespace fairlead::head_to_head {
+namespace {
+
+// A queue of 8 GPUs, and four jobs of 8: one runs after the other.
+Scenario AtItsLimit() {
+  Scenario s{"queue-limit", "4 jobs of 8 GPUs in a queue that may use 8 GPUs", {}, {}, 4};
+  s.queues = {{"team", "", 8}};
+  for (const char* name : {"a", "b", "c", "d"}) s.jobs.push_back({name, "team", 1, 8, 8, 32, 10});
+  return s;
+}
+
+// The fourth pod never comes.
+Scenario IncompleteGang() {
+  Scenario s{"incomplete-gang", "3 pods of 8 GPUs, of a gang that needs 4", {}, {}, 0, 45};
+  s.queues = {{"team", ""}};
+  s.jobs = {{"gang", "team", 3, 8, 8, 32, 20, 4}};
+  return s;
+}
+
+Scenario GangOf64() {
+  Scenario s{"gang-64", "a gang of 64 pods of 1 GPU", {}, {}, 64};
+  s.queues = {{"team", ""}};
+  s.jobs = {{"gang", "team", 64, 1, 4, 16, 20, 64}};
+  return s;
+}
+
+Scenario Burst() {
+  Scenario s{"burst", "120 pods of four sizes at once", {}, {}, 120};
+  s.queues = {{"team", ""}};
+  s.jobs = {{"small", "team", 60, 1, 4, 16, 20},
+            {"middle", "team", 20, 2, 8, 32, 20},
+            {"large", "team", 10, 4, 16, 64, 20},
+            {"plain", "team", 30, 0, 2, 8, 20}};
+  return s;
+}
+
+// Two teams with a sweep of 64 jobs each, 32 GPUs a team and 48 together.
+Scenario TwoSweeps() {
+  Scenario s{"two-sweeps", "2 sweeps of 64 jobs of 1 GPU; 32 GPUs a team, 48 together", {}, {}, 128,
+             240};
+  s.queues = {{"dept", "", 48}, {"a", "dept", 32}, {"b", "dept", 32}};
+  s.jobs = {{"sweep-a", "a", 64, 1, 4, 16, 10}, {"sweep-b", "b", 64, 1, 4, 16, 10}};
+  return s;
+}
+
+}  // namespace
+
+std::vector<Scenario> Scenarios(const std::string& name) {
+  std::vector<Scenario> found;
+  for (Scenario& scenario :
+       std::vector<Scenario>{AtItsLimit(), IncompleteGang(), GangOf64(), Burst(), TwoSweeps()}) {
+    if (name.empty() || scenario.name == name) found.push_back(std::move(scenario));
+  }
+  return found;
+}
+
+}  // namespace fairlead::head_to_head

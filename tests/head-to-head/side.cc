@@ -1,0 +1,186 @@
+#include "tests/head-to-head/side.h"
+
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "tests/integration/waiting.h"
+
+namespace fairlead::head_to_head {
+namespace {
+
+constexpr char kClasses[] = "/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses";
+constexpr char kKarpenterPools[] = "/apis/karpenter.sh/v1/nodepools";
+constexpr char kZone[] = "zone-a";
+
+std::string KarpenterTypes() {
+  std::string text;
+  for (const SoldType& type : SoldTypes()) {
+    absl::StrAppend(&text, text.empty() ? "[" : ",", R"({"name":")", type.name,
+                    R"(","architecture":"amd64","operatingSystems":["linux"],"resources":{"cpu":")",
+                    type.cpu, R"(","memory":")", type.memory_gib,
+                    R"(Gi","ephemeral-storage":"100Gi","pods":"110")",
+                    type.gpus > 0 ? absl::StrCat(R"(,"nvidia.com/gpu":")", type.gpus, "\"") : "",
+                    R"(},"offerings":[{"Price":)", type.milli_usd_per_hour / 1000.0,
+                    R"(,"Available":true,"Requirements":[
+          {"key":"karpenter.sh/capacity-type","operator":"In","values":["on-demand"]},
+          {"key":"topology.kubernetes.io/zone","operator":"In","values":[")",
+                    kZone, R"("]}]}]})");
+  }
+  return text + "]";
+}
+
+std::string FairleadTypes() {
+  std::string text = absl::StrCat("defaults: {zones: [", kZone,
+                                  "], reserved: {cpu: 100m, memory: 10Mi}}\ntypes:\n");
+  for (const SoldType& type : SoldTypes()) {
+    absl::StrAppend(
+        &text, "- name: ", type.name, "\n  cpu: ", type.cpu, "\n  memory: ", type.memory_gib,
+        "Gi\n", type.gpus > 0 ? absl::StrCat("  gpu: {model: H100, count: ", type.gpus, "}\n") : "",
+        "  price: {on_demand: ", type.milli_usd_per_hour / 1000.0, "}\n");
+  }
+  return text;
+}
+
+std::string NodePoolText() {
+  return absl::StrCat(
+      R"({"apiVersion":"karpenter.sh/v1","kind":"NodePool","metadata":{"name":"default"},"spec":{
+        "template":{"spec":{"expireAfter":"Never","requirements":[
+          {"key":"karpenter.sh/capacity-type","operator":"In","values":["on-demand"]}],
+          "nodeClassRef":{"group":"karpenter.kwok.sh","kind":"KWOKNodeClass","name":"default"}}},
+        "disruption":{"consolidationPolicy":"WhenEmpty","consolidateAfter":")",
+      kEmptySeconds, R"(s","budgets":[{"nodes":"100%"}]}}})");
+}
+
+}  // namespace
+
+const std::vector<SideKind>& SideKinds() {
+  static const auto* const kinds = new std::vector<SideKind>{
+      {"kube-scheduler + Karpenter", false, "", true, true},
+      {"Fairlead, hook off + Karpenter", true, "", true, true},
+      {"Fairlead, nodes by Karpenter's NodeClaims", true, "karpenter", true, false},
+      {"Fairlead alone", true, "kwok", false, false}};
+  return *kinds;
+}
+
+const std::vector<SoldType>& SoldTypes() {
+  static const auto* const types = new std::vector<SoldType>{{"cpu-8", 0, 8, 32, 400},
+                                                             {"cpu-32", 0, 32, 128, 1600},
+                                                             {"gpu-1", 1, 8, 64, 3000},
+                                                             {"gpu-4", 4, 32, 256, 11800},
+                                                             {"gpu-8", 8, 64, 512, 23000}};
+  return *types;
+}
+
+std::unique_ptr<Side> Side::Start(const SideKind& kind, std::string& why_not) {
+  std::unique_ptr<Side> side(new Side(kind));
+  if (!side->Run(why_not)) return nullptr;
+  return side;
+}
+
+Side::~Side() {
+  programs_.clear();
+  api_.reset();
+  integration::Plane::Shutdown();
+}
+
+void Side::Add(const std::string& name, std::vector<std::string> command,
+               integration::Plane& plane) {
+  programs_[name] =
+      std::make_unique<integration::ChildProcess>(std::move(command), plane.NewFile(name + ".log"));
+}
+
+bool Side::Run(std::string& why_not) {
+  integration::Plane* const plane = integration::Plane::Get();
+  if (plane == nullptr) {
+    why_not = integration::Plane::why_not();
+    return false;
+  }
+  if (!plane->HasKarpenter() || !plane->HasKubeScheduler()) {
+    why_not = "skipped: this control plane has no Karpenter, or no kube-scheduler";
+    return false;
+  }
+  api_ = std::make_unique<integration::Api>(plane->config());
+  Add("kwok", plane->Kwok(), *plane);
+  if (kind_.karpenter) RunKarpenter(*plane);
+  if (kind_.fairlead) {
+    RunFairlead(*plane);
+  } else {
+    RunKubeScheduler(*plane);
+  }
+  return true;
+}
+
+void Side::RunKarpenter(integration::Plane& plane) {
+  const std::string types = plane.NewFile("types.json");
+  std::ofstream(types) << KarpenterTypes();
+  Add("karpenter", plane.Karpenter(types), plane);
+  integration::Eventually("node classes are served", [&] { return api_->Get(kClasses).ok(); });
+  api_->Call("POST", kClasses,
+             absl::StrCat(R"({"apiVersion":"karpenter.kwok.sh/v1alpha1","kind":"KWOKNodeClass",
+               "metadata":{"name":"default"},"spec":{"nodeRegistrationDelay":")",
+                          kRegisterSeconds, R"(s"}})"));
+  if (kind_.karpenter_decides) api_->Call("POST", kKarpenterPools, NodePoolText());
+}
+
+void Side::RunFairlead(integration::Plane& plane) {
+  const std::string types = plane.NewFile("catalogue.yaml");
+  std::ofstream(types) << FairleadTypes();
+  std::string text =
+      "apiVersion: config.fairlead.dev/v1alpha1\nkind: FairleadConfiguration\n"
+      "leaderElection: {leaderElect: false}\n";
+  if (!kind_.provider.empty()) {
+    absl::StrAppend(&text, "hook:\n  provider: ", kind_.provider, "\n  catalogFile: ", types,
+                    "\n  unneededAfter: ", kEmptySeconds, "s\n");
+  }
+  if (kind_.provider == "kwok") {
+    absl::StrAppend(&text, "kwok: {bootDelay: ", kRegisterSeconds, "s}\n");
+  } else if (kind_.provider == "karpenter") {
+    absl::StrAppend(&text,
+                    "karpenter: {nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, "
+                    "name: default}}\n");
+  }
+  const std::string configuration = plane.NewFile("fairlead.yaml");
+  std::ofstream(configuration) << text;
+  Add("fairlead",
+      {FAIRLEAD_BINARY, "run", "--kubeconfig", plane.kubeconfig(), "--config", configuration},
+      plane);
+}
+
+void Side::RunKubeScheduler(integration::Plane& plane) {
+  const std::string configuration = plane.NewFile("kube-scheduler.yaml");
+  std::ofstream(configuration) << absl::StrCat(
+      "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+      "clientConnection: {kubeconfig: \"",
+      plane.kubeconfig(), "\", qps: 1000, burst: 2000}\nleaderElection: {leaderElect: false}\n");
+  Add("kube-scheduler", plane.KubeScheduler(configuration), plane);
+}
+
+std::map<std::string, double> Side::CpuSeconds() const {
+  std::map<std::string, double> seconds;
+  for (const auto& [name, program] : programs_) {
+    if (name == "kwok") continue;
+    std::ifstream in(absl::StrCat("/proc/", program->pid(), "/stat"));
+    std::ostringstream text;
+    text << in.rdbuf();
+    // After the command in parentheses: utime and stime are the 12th and 13th field (proc(5)).
+    const std::string all = text.str();
+    const size_t end = all.rfind(')');
+    if (end == std::string::npos) continue;
+    const std::vector<std::string> fields = absl::StrSplit(all.substr(end + 2), ' ');
+    int64_t user = 0, system = 0;
+    if (fields.size() > 12 && absl::SimpleAtoi(fields[11], &user) &&
+        absl::SimpleAtoi(fields[12], &system)) {
+      seconds[name] =
+          static_cast<double>(user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
+    }
+  }
+  return seconds;
+}
+
+}  // namespace fairlead::head_to_head

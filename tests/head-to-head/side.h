@@ -1,0 +1,67 @@
+// A side of a head-to-head run: which programs schedule and provision, on a control plane of their
+// own. kwok plays all kubelets. The instance types, their prices and the time until a node
+// registers are the same for all.
+//
+// Thread-safety: one thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/integration/api.h"
+#include "tests/integration/child_process.h"
+#include "tests/integration/plane.h"
+
+namespace fairlead::head_to_head {
+
+struct SideKind {
+  std::string name;
+  bool fairlead = false;           // schedules; else the real kube-scheduler
+  std::string provider;            // of Fairlead's hook; empty: off
+  bool karpenter = false;          // runs
+  bool karpenter_decides = false;  // has a NodePool of its own
+};
+const std::vector<SideKind>& SideKinds();
+
+struct SoldType {
+  const char* name;
+  int gpus, cpu, memory_gib;
+  int milli_usd_per_hour;
+};
+const std::vector<SoldType>& SoldTypes();
+
+inline constexpr int kEmptySeconds = 10;    // an empty node stays for so long
+inline constexpr int kRegisterSeconds = 5;  // from launched to registered
+
+class Side {
+ public:
+  // Starts the control plane and the programs. Null: it cannot be had here, `why_not` says why.
+  static std::unique_ptr<Side> Start(const SideKind& kind, std::string& why_not);
+  ~Side();
+  Side(const Side&) = delete;
+  Side& operator=(const Side&) = delete;
+
+  [[nodiscard]] const SideKind& kind() const { return kind_; }
+  [[nodiscard]] integration::Api& api() { return *api_; }
+  [[nodiscard]] std::string scheduler_name() const {
+    return kind_.fairlead ? "fairlead" : "default-scheduler";
+  }
+  // CPU seconds that the programs which schedule and provision have used.
+  [[nodiscard]] std::map<std::string, double> CpuSeconds() const;
+
+ private:
+  explicit Side(SideKind kind) : kind_(std::move(kind)) {}
+  bool Run(std::string& why_not);
+  void RunKarpenter(integration::Plane& plane);
+  void RunFairlead(integration::Plane& plane);
+  void RunKubeScheduler(integration::Plane& plane);
+  void Add(const std::string& name, std::vector<std::string> command, integration::Plane& plane);
+
+  SideKind kind_;
+  std::unique_ptr<integration::Api> api_;
+  std::map<std::string, std::unique_ptr<integration::ChildProcess>> programs_;
+};
+
+}  // namespace fairlead::head_to_head
