@@ -35,14 +35,14 @@ absl::StatusCode CodeOf(int http, absl::StatusCode conflict) {
   }
 }
 
-// `what`: the call, for the text.
+// `what`: the call, for the text; empty: the caller names it.
 absl::Status StatusOf(const absl::StatusOr<kube::HttpResponse>& answer, const std::string& what,
                       absl::StatusCode conflict) {
   absl::Status said = StatusOfAnswer(answer);
   if (said.ok()) return said;
   const absl::StatusCode code =
       answer.ok() ? CodeOf(answer->status, conflict) : absl::StatusCode::kUnavailable;
-  return {code, absl::StrCat(what, ": ", said.message())};
+  return {code, absl::StrCat(what, what.empty() ? "" : ": ", said.message())};
 }
 
 // Of the events that the server lists; the last by time, which RFC 3339 orders as text.
@@ -128,8 +128,11 @@ void KubeClaimApi::List(const std::string& continuation, PageDone done) {
   }
   calls_.Send(std::move(request),
               [done = std::move(done)](const absl::StatusOr<kube::HttpResponse>& answer) {
-                const absl::Status status =
-                    StatusOf(answer, "list NodeClaims", absl::StatusCode::kUnavailable);
+                const absl::Status status = StatusOf(answer, "", absl::StatusCode::kUnavailable);
+                if (absl::IsNotFound(status)) {
+                  return done(absl::NotFoundError(
+                      "the server has no nodeclaims of karpenter.sh/v1: is Karpenter installed?"));
+                }
                 if (!status.ok()) return done(status);
                 done(hook::DecodeClaimPage(answer->body));
               });

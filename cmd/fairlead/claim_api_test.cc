@@ -131,7 +131,9 @@ TEST_F(ClaimApiTest, TheLastWarningTellsWhy) {
 
 TEST_F(ClaimApiTest, ListsThatFail) {
   transport_.On("GET", kClaims, Status(404), 1);
-  EXPECT_TRUE(absl::IsNotFound(List().status())) << "there is no Karpenter";
+  EXPECT_EQ(List().status(),
+            absl::NotFoundError(
+                "the server has no nodeclaims of karpenter.sh/v1: is Karpenter installed?"));
   transport_.On("GET", kClaims, Status(410), 1);
   EXPECT_TRUE(absl::IsAborted(List("old").status()));
   transport_.On("GET", kClaims, Reply::Json(200, "<html>"), 1);
