@@ -152,6 +152,7 @@ class Day {
     cmd::AppOptions app;
     app.core = settings_->configuration.options;
     app.core.hook.provider = "kwok";
+    app.core.hook.known_providers = {"kwok"};
     app.core.hook = Accelerated(app.core.hook, clock_.speed);
     app.core.hook.enabled = true;
     app.leader_election = settings_->configuration.leader_election;
