@@ -13,35 +13,20 @@ namespace {
 
 constexpr char kPath[] = "/apis/karpenter.sh/v1/nodeclaims";
 
-absl::StatusCode CodeOf(int http, absl::StatusCode conflict) {
-  switch (http) {
-    case 400:
-    case 422:
-      return absl::StatusCode::kInvalidArgument;
-    case 401:
-      return absl::StatusCode::kUnauthenticated;
-    case 403:
-      return absl::StatusCode::kPermissionDenied;
-    case 404:
-      return absl::StatusCode::kNotFound;
-    case 409:
-      return conflict;
-    case 410:
-      return absl::StatusCode::kAborted;
-    case 429:
-      return absl::StatusCode::kResourceExhausted;
-    default:
-      return absl::StatusCode::kUnavailable;
-  }
-}
-
-// `what`: the call, for the text; empty: the caller names it.
+// As StatusOfAnswer says, but for what ClaimApi tells apart. `what`: the call, for the text; empty:
+// the caller names it.
 absl::Status StatusOf(const absl::StatusOr<kube::HttpResponse>& answer, const std::string& what,
                       absl::StatusCode conflict) {
   absl::Status said = StatusOfAnswer(answer);
   if (said.ok()) return said;
-  const absl::StatusCode code =
-      answer.ok() ? CodeOf(answer->status, conflict) : absl::StatusCode::kUnavailable;
+  absl::StatusCode code = said.code();
+  if (!answer.ok()) {
+    code = absl::StatusCode::kUnavailable;
+  } else if (answer->status == 409) {
+    code = conflict;
+  } else if (answer->status == 410) {
+    code = absl::StatusCode::kAborted;
+  }
   return {code, absl::StrCat(what, what.empty() ? "" : ": ", said.message())};
 }
 

@@ -190,13 +190,14 @@ void Cloud::Register(size_t index, const model::Node& promised) {
   }
   time_->After(kReady, [this, index, name = machine.node] {
     machines_[index].ready = time_->now();
-    Change(name, [](Json& changed) { SetNodeReady(changed, true); });
+    Change(name, kCloudActor, [](Json& changed) { SetNodeReady(changed, true); });
   });
   time_->After(kReady + absl::Milliseconds(random_.Between(100, 2000)),
-               [this, name = machine.node] { Change(name, TakeNotReadyTaintOff); });
+               [this, name = machine.node] { Change(name, kCloudActor, TakeNotReadyTaintOff); });
 }
 
-void Cloud::Change(const std::string& node, const std::function<void(Json&)>& change) {
+void Cloud::Change(const std::string& node, const char* actor,
+                   const std::function<void(Json&)>& change) {
   server_
       ->Modify(
           ResourceType::kNodes, "", node,
@@ -204,7 +205,7 @@ void Cloud::Change(const std::string& node, const std::function<void(Json&)>& ch
             change(object);
             return absl::OkStatus();
           },
-          kCloudActor)
+          actor)
       .IgnoreError();
 }
 
@@ -293,15 +294,9 @@ void Cloud::Beat() {
                    [&](const Json& node) { names.push_back(TextAt(node, {"metadata", "name"})); });
   ++beats_;
   for (const std::string& name : names) {
-    server_
-        ->Modify(
-            ResourceType::kNodes, "", name,
-            [&](Json& node) {
-              node["metadata"]["annotations"]["sim/heartbeat"] = absl::StrCat(beats_);
-              return absl::OkStatus();
-            },
-            "agent")
-        .IgnoreError();
+    Change(name, "agent", [&](Json& node) {
+      node["metadata"]["annotations"]["sim/heartbeat"] = absl::StrCat(beats_);
+    });
   }
   time_->After(kBeat, [this] { Beat(); });
 }

@@ -108,7 +108,7 @@ class Cloud {
   void Register(size_t machine, const model::Node& promised);
   void End(size_t machine);
   void Tell(size_t machine);
-  void Change(const std::string& node, const std::function<void(Json&)>& change);
+  void Change(const std::string& node, const char* actor, const std::function<void(Json&)>& change);
   void Beat();
 
   EventQueue* time_;

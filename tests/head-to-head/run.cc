@@ -59,7 +59,7 @@ void Submit(Side& side, const Scenario& scenario) {
 }
 
 double UsdPerHour(const std::string& type) {
-  for (const SoldType& sold : SoldTypes()) {
+  for (const integration::SoldType& sold : SoldTypes()) {
     if (type == sold.name) return sold.milli_usd_per_hour / 1000.0;
   }
   return 0;

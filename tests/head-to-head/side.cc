@@ -16,36 +16,6 @@ namespace {
 
 constexpr char kClasses[] = "/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses";
 constexpr char kKarpenterPools[] = "/apis/karpenter.sh/v1/nodepools";
-constexpr char kZone[] = "zone-a";
-
-std::string KarpenterTypes() {
-  std::string text;
-  for (const SoldType& type : SoldTypes()) {
-    absl::StrAppend(&text, text.empty() ? "[" : ",", R"({"name":")", type.name,
-                    R"(","architecture":"amd64","operatingSystems":["linux"],"resources":{"cpu":")",
-                    type.cpu, R"(","memory":")", type.memory_gib,
-                    R"(Gi","ephemeral-storage":"100Gi","pods":"110")",
-                    type.gpus > 0 ? absl::StrCat(R"(,"nvidia.com/gpu":")", type.gpus, "\"") : "",
-                    R"(},"offerings":[{"Price":)", type.milli_usd_per_hour / 1000.0,
-                    R"(,"Available":true,"Requirements":[
-          {"key":"karpenter.sh/capacity-type","operator":"In","values":["on-demand"]},
-          {"key":"topology.kubernetes.io/zone","operator":"In","values":[")",
-                    kZone, R"("]}]}]})");
-  }
-  return text + "]";
-}
-
-std::string FairleadTypes() {
-  std::string text = absl::StrCat("defaults: {zones: [", kZone,
-                                  "], reserved: {cpu: 100m, memory: 10Mi}}\ntypes:\n");
-  for (const SoldType& type : SoldTypes()) {
-    absl::StrAppend(
-        &text, "- name: ", type.name, "\n  cpu: ", type.cpu, "\n  memory: ", type.memory_gib,
-        "Gi\n", type.gpus > 0 ? absl::StrCat("  gpu: {model: H100, count: ", type.gpus, "}\n") : "",
-        "  price: {on_demand: ", type.milli_usd_per_hour / 1000.0, "}\n");
-  }
-  return text;
-}
 
 std::string NodePoolText() {
   return absl::StrCat(
@@ -68,12 +38,13 @@ const std::vector<SideKind>& SideKinds() {
   return *kinds;
 }
 
-const std::vector<SoldType>& SoldTypes() {
-  static const auto* const types = new std::vector<SoldType>{{"cpu-8", 0, 8, 32, 400},
-                                                             {"cpu-32", 0, 32, 128, 1600},
-                                                             {"gpu-1", 1, 8, 64, 3000},
-                                                             {"gpu-4", 4, 32, 256, 11800},
-                                                             {"gpu-8", 8, 64, 512, 23000}};
+const std::vector<integration::SoldType>& SoldTypes() {
+  static const auto* const types =
+      new std::vector<integration::SoldType>{{"cpu-8", 0, 8, 32, 400},
+                                             {"cpu-32", 0, 32, 128, 1600},
+                                             {"gpu-1", 1, 8, 64, 3000},
+                                             {"gpu-4", 4, 32, 256, 11800},
+                                             {"gpu-8", 8, 64, 512, 23000}};
   return *types;
 }
 
@@ -118,7 +89,7 @@ bool Side::Run(std::string& why_not) {
 
 void Side::RunKarpenter(integration::Plane& plane) {
   const std::string types = plane.NewFile("types.json");
-  std::ofstream(types) << KarpenterTypes();
+  std::ofstream(types) << integration::KarpenterTypes(SoldTypes());
   Add("karpenter", plane.Karpenter(types), plane);
   integration::Eventually("node classes are served", [&] { return api_->Get(kClasses).ok(); });
   api_->Call("POST", kClasses,
@@ -130,7 +101,7 @@ void Side::RunKarpenter(integration::Plane& plane) {
 
 void Side::RunFairlead(integration::Plane& plane) {
   const std::string types = plane.NewFile("catalogue.yaml");
-  std::ofstream(types) << FairleadTypes();
+  std::ofstream(types) << integration::CatalogueText(SoldTypes());
   std::string text =
       "apiVersion: config.fairlead.dev/v1alpha1\nkind: FairleadConfiguration\n"
       "leaderElection: {leaderElect: false}\n";

@@ -13,6 +13,7 @@
 #include "tests/integration/api.h"
 #include "tests/integration/child_process.h"
 #include "tests/integration/plane.h"
+#include "tests/integration/sold_types.h"
 
 namespace fairlead::head_to_head {
 
@@ -25,12 +26,7 @@ struct SideKind {
 };
 const std::vector<SideKind>& SideKinds();
 
-struct SoldType {
-  const char* name;
-  int gpus, cpu, memory_gib;
-  int milli_usd_per_hour;
-};
-const std::vector<SoldType>& SoldTypes();
+const std::vector<integration::SoldType>& SoldTypes();
 
 inline constexpr int kEmptySeconds = 10;    // an empty node stays for so long
 inline constexpr int kRegisterSeconds = 5;  // from launched to registered

@@ -4,6 +4,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tests/integration/fixture.h"
+#include "tests/integration/sold_types.h"
 
 namespace fairlead::integration {
 namespace {
@@ -12,35 +13,10 @@ constexpr char kClaims[] = "/apis/karpenter.sh/v1/nodeclaims";
 constexpr char kClasses[] = "/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses";
 constexpr char kPools[] = "/apis/fairlead.dev/v1alpha1/nodepools";
 
-constexpr char kCatalogue[] = R"(
-defaults: {zones: [zone-a], reserved: {cpu: 100m, memory: 1Gi}}
-types:
-- name: gpu-1x
-  cpu: 8
-  memory: 64Gi
-  gpu: {model: H100, count: 1}
-  price: {on_demand: 3}
-- name: gpu-8x
-  cpu: 64
-  memory: 512Gi
-  gpu: {model: H100, count: 8}
-  price: {on_demand: 24}
-)";
-
-// The same types, as Karpenter's kwok cloud provider sells them.
-std::string TypesText() {
-  std::string text = "[";
-  for (const auto& [gpus, price] : {std::pair{1, 3}, {8, 24}}) {
-    absl::StrAppend(
-        &text, gpus > 1 ? "," : "", R"({"name":"gpu-)", gpus,
-        R"(x","architecture":"amd64","operatingSystems":["linux"],"resources":{"cpu":")", 8 * gpus,
-        R"(","memory":")", 64 * gpus,
-        R"(Gi","ephemeral-storage":"100Gi","pods":"110","nvidia.com/gpu":")", gpus,
-        R"("},"offerings":[{"Price":)", price, R"(,"Available":true,"Requirements":[
-      {"key":"karpenter.sh/capacity-type","operator":"In","values":["on-demand"]},
-      {"key":"topology.kubernetes.io/zone","operator":"In","values":["zone-a"]}]}]})");
-  }
-  return text + "]";
+const std::vector<SoldType>& Types() {
+  static const auto* const types =
+      new std::vector<SoldType>{{"gpu-1x", 1, 8, 64, 3000}, {"gpu-8x", 8, 64, 512, 24000}};
+  return *types;
 }
 
 std::string ClassRef(const std::string& name) {
@@ -54,9 +30,9 @@ class KarpenterTest : public IntegrationTest {
     Plane& plane = *Plane::Get();
     if (!plane.HasKarpenter()) GTEST_SKIP() << "this control plane has no Karpenter";
     const std::string types = plane.NewFile("types.json");
-    std::ofstream(types) << TypesText();
+    std::ofstream(types) << KarpenterTypes(Types());
     catalogue_ = plane.NewFile("catalogue.yaml");
-    std::ofstream(catalogue_) << kCatalogue;
+    std::ofstream(catalogue_) << CatalogueText(Types());
     kwok_ = std::make_unique<ChildProcess>(plane.Kwok(), plane.NewFile("kwok.log"));
     karpenter_ =
         std::make_unique<ChildProcess>(plane.Karpenter(types), plane.NewFile("karpenter.log"));
