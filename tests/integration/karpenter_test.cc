@@ -79,13 +79,23 @@ TEST_F(KarpenterTest, AGangRunsOnItsClaimsAndTheyAreGivenBack) {
   ASSERT_TRUE(Bound({"g1", "g2"}));
   EXPECT_NE(NodeOf("g1"), NodeOf("g2"));
   EXPECT_EQ(claims->objects(), 2u);
-  for (const Json& request : api().List(kRequests)) {
-    const std::string name = request.TextAt({"metadata", "name"});
-    const Json claim = api().Get(Path(kClaims, name)).body;
+  for (const Json& listed : api().List(kRequests)) {
+    const std::string name = listed.TextAt({"metadata", "name"});
+    Json request, claim;
+    // Karpenter writes the name of the node a moment after pods may be on it.
+    EXPECT_TRUE(Eventually(
+        "request and claim name the same machine and node",
+        [&] {
+          request = api().Get(Path(kRequests, name)).body;
+          claim = api().Get(Path(kClaims, name)).body;
+          const std::string id = claim.TextAt({"status", "providerID"});
+          const std::string node = claim.TextAt({"status", "nodeName"});
+          return !id.empty() && request.TextAt({"status", "providerID"}) == id && !node.empty() &&
+                 request.TextAt({"status", "nodeName"}) == node;
+        },
+        [&] { return request.Compact() + claim.Compact(); }));
     EXPECT_EQ(claim.TextAt({"metadata", "annotations", "fairlead.dev/node-request-uid"}),
               request.TextAt({"metadata", "uid"}));
-    EXPECT_EQ(request.TextAt({"status", "providerID"}), claim.TextAt({"status", "providerID"}));
-    EXPECT_EQ(request.TextAt({"status", "nodeName"}), claim.TextAt({"status", "nodeName"}));
     EXPECT_NE(request.TextAt({"status", "nodeName"}), name) << "Karpenter names its nodes";
     EXPECT_EQ(claim.TextAt({"spec", "expireAfter"}), "Never");
   }
