@@ -21,7 +21,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "autoscale-hook/providers/externalgrpc/cloud_groups.h"
+#include "autoscale-hook/providers/groups/cloud_groups.h"
 #include "external-grpc/messages.h"
 
 namespace fairlead::external_grpc {

@@ -1,5 +1,6 @@
 #include "external-grpc/messages.h"
 
+#include "absl/strings/match.h"
 #include "kube/codec/wire_codec.h"
 
 namespace fairlead::external_grpc {
@@ -33,6 +34,11 @@ hook::InstanceState StateIn(api::InstanceStatus::InstanceState state) {
     default:
       return hook::InstanceState::kUnspecified;
   }
+}
+
+// A place that AWS's server lists for a machine that does not exist yet.
+bool IsPlaceholder(absl::string_view instance_id) {
+  return absl::StrContains(instance_id, "i-placeholder");
 }
 
 }  // namespace
@@ -87,7 +93,8 @@ std::vector<hook::CloudInstance> FromMessage(const api::NodeGroupNodesResponse& 
   for (const api::Instance& instance : response.instances()) {
     const api::InstanceErrorInfo& error = instance.status().error_info();
     instances.push_back({instance.id(), StateIn(instance.status().instance_state()),
-                         error.error_code(), error.error_message(), error.instance_error_class()});
+                         error.error_code(), error.error_message(), error.instance_error_class(),
+                         IsPlaceholder(instance.id())});
   }
   return instances;
 }

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "autoscale-hook/providers/externalgrpc/cloud_groups.h"
+#include "autoscale-hook/providers/groups/cloud_groups.h"
 #include "external-grpc/cloud_provider.pb.h"
 
 namespace fairlead::external_grpc {

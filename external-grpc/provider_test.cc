@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "autoscale-hook/providers/contract_testing.h"
-#include "autoscale-hook/providers/externalgrpc/externalgrpc_provider.h"
+#include "autoscale-hook/providers/externalgrpc/externalgrpc_options.h"
 #include "external-grpc/client.h"
 #include "external-grpc/server_testing.h"
 
@@ -107,8 +107,8 @@ class OverGrpcTest : public ::testing::Test, public hook::ProviderListener {
     });
     ASSERT_TRUE(made.ok()) << made.status();
     client_ = *std::move(made);
-    provider_ = std::make_unique<hook::ExternalGrpcProvider>(hook::ExternalGrpcOptions(), &time_,
-                                                             client_.get());
+    provider_ =
+        std::make_unique<hook::GroupsProvider>(hook::ExternalGrpcOptions(), &time_, client_.get());
     provider_->Start(this);
   }
   void TearDown() override {
@@ -149,7 +149,7 @@ class OverGrpcTest : public ::testing::Test, public hook::ProviderListener {
   std::condition_variable is_posted_;
   std::deque<std::function<void()>> posted_;
   std::unique_ptr<Client> client_;
-  std::unique_ptr<hook::ExternalGrpcProvider> provider_;
+  std::unique_ptr<hook::GroupsProvider> provider_;
   std::vector<hook::MachineReport> reports_;
   std::shared_ptr<const hook::Catalog> offers_;
 };

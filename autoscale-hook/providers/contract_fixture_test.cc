@@ -242,7 +242,9 @@ void ProviderContract::RunAtRandom(fairlead::testing::Random& random, int steps)
     Pass(absl::Seconds(15));
   }
   for (const auto& [name, life] : lives) {
-    EXPECT_TRUE(life.uid.empty()) << name << " cannot be ended";
+    EXPECT_TRUE(life.uid.empty()) << name << " cannot be ended: "
+                                  << (life.end != nullptr ? life.end->answer.status
+                                                          : absl::UnknownError("not asked"));
     EXPECT_EQ(Machines(name), std::set<std::string>());
   }
 }

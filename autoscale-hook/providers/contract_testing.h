@@ -164,6 +164,9 @@ struct ProviderTraits {
   bool watches = true;
   // All its nodes have the label fairlead.dev/node-request from their registration on.
   bool labels_nodes = true;
+  // It knows a machine before its node registers. If not, what makes the nodes replaces a machine
+  // that is lost before, and the provider is not told.
+  bool sees_starts = true;
 };
 
 class ContractWorld {

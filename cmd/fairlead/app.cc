@@ -5,7 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "autoscale-hook/providers/externalgrpc/externalgrpc_provider.h"
+#include "autoscale-hook/providers/externalgrpc/externalgrpc_options.h"
+#include "autoscale-hook/providers/scalesubresource/scale_groups.h"
 #include "base/status_macros.h"
 #include "cmd/fairlead/action_words.h"
 
@@ -30,6 +31,10 @@ Application::Application(const Ports& ports, AppOptions options, const hook::Cat
       tasks_(std::make_shared<TaskQueue>([this] { queue_.Wake(); })),
       node_api_(ports.transport, tasks_, [this] { return TimeLeft(); }),
       claim_api_(ports.transport, tasks_, [this] { return TimeLeft(); }),
+      object_api_(ports.transport, tasks_, [this] { return TimeLeft(); }),
+      management_api_(
+          ports.management_cluster == nullptr ? ports.transport : ports.management_cluster, tasks_,
+          [this] { return TimeLeft(); }),
       scheduler_(ports.timers, tasks_),
       node_pods_(
           ports.transport, tasks_,
@@ -65,8 +70,24 @@ void Application::MakeProviders(const WrapProvider& wrap) {
       add(wrap ? wrap(std::move(kwok), &scheduler_) : std::move(kwok));
     } else if (name == "karpenter") {
       add(std::make_unique<hook::KarpenterProvider>(options_.karpenter, &scheduler_, &claim_api_));
+    } else if (name == hook::kClusterApiName) {
+      cluster_api_groups_ = std::make_unique<hook::ClusterApiGroups>(options_.cluster_api,
+                                                                     &management_api_, &scheduler_);
+      AddGroups(hook::ClusterApiOptions(), cluster_api_groups_.get());
+    } else if (name == hook::kScaleSubresourceName) {
+      scale_groups_ = std::make_unique<hook::ScaleGroups>(
+          options_.scale_groups, [this](absl::string_view type) { return catalog_->Find(type); },
+          &object_api_, &scheduler_);
+      AddGroups(hook::ScaleSubresourceOptions(), scale_groups_.get());
     }
   }
+}
+
+void Application::AddGroups(hook::GroupsOptions options, hook::CloudGroups* groups) {
+  options.known_type = [this](absl::string_view name) { return catalog_->Find(name); };
+  const std::string name = options.words.provider;
+  providers_[name] =
+      std::make_unique<hook::GroupsProvider>(std::move(options), &scheduler_, groups);
 }
 
 absl::Status Application::ConnectCloud() {
@@ -79,10 +100,7 @@ absl::Status Application::ConnectCloud() {
                             ports_.connect_cloud([tasks = tasks_](std::function<void()> answer) {
                               tasks->Post(std::move(answer));
                             }));
-  hook::ExternalGrpcOptions options;
-  options.known_type = [this](absl::string_view name) { return catalog_->Find(name); };
-  providers_["externalgrpc"] = std::make_unique<hook::ExternalGrpcProvider>(
-      std::move(options), &scheduler_, cloud_groups_.get());
+  AddGroups(hook::ExternalGrpcOptions(), cloud_groups_.get());
   return absl::OkStatus();
 }
 

@@ -45,7 +45,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "autoscale-hook/providers/externalgrpc/cloud_groups.h"
+#include "autoscale-hook/providers/clusterapi/cluster_api_groups.h"
+#include "autoscale-hook/providers/groups/cloud_groups.h"
 #include "autoscale-hook/providers/karpenter/karpenter_provider.h"
 #include "autoscale-hook/providers/kwok_provider.h"
 #include "base/clock.h"
@@ -56,6 +57,7 @@
 #include "cmd/fairlead/node_api.h"
 #include "cmd/fairlead/node_list_reader.h"
 #include "cmd/fairlead/node_pods_reader.h"
+#include "cmd/fairlead/object_api.h"
 #include "cmd/fairlead/status_log.h"
 #include "cmd/fairlead/task_queue.h"
 #include "cmd/fairlead/usage_reader.h"
@@ -91,6 +93,8 @@ struct AppOptions {
   std::string identity;  // unique per process: for the lease, events and jitter
   hook::KwokOptions kwok;
   hook::KarpenterOptions karpenter;
+  hook::ClusterApiScope cluster_api;
+  std::vector<model::ScaleGroup> scale_groups;
   absl::Duration drain_timeout = absl::Seconds(20);   // for writing the actions in flight
   absl::Duration release_timeout = absl::Seconds(5);  // for releasing the lease
   // If a kind's watch has been silent for longer than this, nothing is evicted, provisioned or
@@ -128,6 +132,8 @@ class Application final : private hook::ProviderListener {
     std::function<absl::StatusOr<std::unique_ptr<hook::CloudGroups>>(
         std::function<void(std::function<void()>)> post)>
         connect_cloud = nullptr;
+    // The management cluster of the provider cluster-api; null: this one.
+    kube::HttpTransport* management_cluster = nullptr;
   };
   // `wrap` may decorate the provider kwok (fault injection); null: nothing.
   using WrapProvider = std::function<std::unique_ptr<hook::Provider>(
@@ -203,6 +209,7 @@ class Application final : private hook::ProviderListener {
   template <typename T>
   absl::StatusOr<T> AskLeader(std::function<T()> ask);
   void MakeProviders(const WrapProvider& wrap);
+  void AddGroups(hook::GroupsOptions options, hook::CloudGroups* groups);
   absl::Status ConnectCloud();
   void StartElection();
   // Creates loop, executor and source from options_ and catalog_.
@@ -277,8 +284,10 @@ class Application final : private hook::ProviderListener {
   std::unique_ptr<kube::LeaderElector> elector_;
   KubeNodeApi node_api_;
   KubeClaimApi claim_api_;
+  KubeObjectApi object_api_, management_api_;
   TimerScheduler scheduler_;
-  std::unique_ptr<hook::CloudGroups> cloud_groups_;  // outlives its provider; null: there are none
+  // They outlive their providers; null: there are none.
+  std::unique_ptr<hook::CloudGroups> cloud_groups_, cluster_api_groups_, scale_groups_;
   std::map<std::string, std::unique_ptr<hook::Provider>, std::less<>> providers_;
   std::map<std::string, std::vector<hook::LaunchOrder>> launches_;  // by provider, of a decision
   std::unique_ptr<core::DecisionLoop> loop_;

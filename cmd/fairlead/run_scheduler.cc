@@ -175,6 +175,8 @@ AppOptions OptionsFor(const RunFlags& flags, const core::Configuration& configur
   options.identity = flags.identity.empty() ? MakeIdentity() : flags.identity;
   options.kwok.boot_delay = configuration.kwok_boot_delay;
   options.karpenter.node_class = configuration.karpenter_node_class;
+  options.cluster_api = {configuration.cluster_api.ns, configuration.cluster_api.cluster_name};
+  options.scale_groups = configuration.scale_groups;
   options.stale_after = configuration.stale_after;
   if (usage_database != nullptr) options.usage_queries = usage_database->queries();
   options.usage_wait_timeout = configuration.usage_database.wait_timeout;
@@ -217,6 +219,11 @@ absl::Status RunScheduler(const RunFlags& flags) {
                             Connection::Open(flags.common.cluster));
   FAIRLEAD_ASSIGN_OR_RETURN(const std::unique_ptr<UsageDatabase> usage_database,
                             UsageDatabase::Open(configuration, connection->clock()));
+  std::unique_ptr<Connection> management;  // of the provider cluster-api
+  if (!configuration.cluster_api.kubeconfig.empty()) {
+    FAIRLEAD_ASSIGN_OR_RETURN(management,
+                              Connection::Open({configuration.cluster_api.kubeconfig, ""}));
+  }
   LogWriter log(STDERR_FILENO, &connection->clock());
   Logger logger(&connection->clock(), level, [&log](absl::string_view line) { log.Write(line); });
   for (const std::string& warning : configuration.warnings) logger.Warning(warning);
@@ -240,7 +247,8 @@ absl::Status RunScheduler(const RunFlags& flags) {
                            [&guests](const std::vector<core::GuestGrant>& grants) {
                              if (guests != nullptr) guests->Publish(grants);
                            },
-                           ConnectCloud(configuration.external_grpc)},
+                           ConnectCloud(configuration.external_grpc),
+                           management == nullptr ? nullptr : &management->transport()},
                           options, &settings.catalog, &logger);
   Reloader reloader(std::move(watch), &application, &logger, [&flags](core::Options& changed) {
     if (!flags.scheduler_names.empty()) {

@@ -1,0 +1,143 @@
+// ClusterApiGroups over a FakeClusterApi. Thread-safety: one thread.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autoscale-hook/providers/clusterapi/cluster_api_groups.h"
+#include "autoscale-hook/providers/clusterapi/fake_cluster_api_testing.h"
+
+namespace fairlead::hook {
+
+class ClusterApiFixture : public ::testing::Test {
+ protected:
+  using Behaviour = std::function<void(const FakeObjects::Work&, const FakeObjects::Reply&)>;
+  static constexpr char kGroup[] = "MachineDeployment/default/workers";
+
+  ClusterApiFixture() {
+    objects().transport = [this](const std::string& call, const FakeObjects::Work& work,
+                                 const FakeObjects::Reply& reply) {
+      for (auto& [prefix, queue] : behaviours_) {
+        if (!absl::StartsWith(call, prefix) || queue.empty()) continue;
+        const Behaviour behaviour = queue.front();
+        queue.pop_front();
+        return behaviour(work, reply);
+      }
+      time_.After(absl::Milliseconds(10), [work, reply] { reply(work()); });
+    };
+  }
+  FakeObjects& objects() { return cluster_.objects; }
+
+  // Does something else with the next calls that begin so ("PATCH /apis/...").
+  void NextCalls(const std::string& prefix, const Behaviour& behaviour, int times = 1) {
+    for (int i = 0; i < times; ++i) behaviours_[prefix].push_back(behaviour);
+  }
+  static Behaviour Fails(const absl::Status& status) {
+    return [status](const FakeObjects::Work&, const FakeObjects::Reply& reply) { reply(status); };
+  }
+  static Behaviour LosesReply() {
+    return [](const FakeObjects::Work& work, const FakeObjects::Reply& reply) {
+      (void)work();
+      reply(absl::UnavailableError("connection reset"));
+    };
+  }
+  // Another program changes the object first.
+  Behaviour After(std::function<void()> change) {
+    return [change = std::move(change)](const FakeObjects::Work& work,
+                                        const FakeObjects::Reply& reply) {
+      change();
+      reply(work());
+    };
+  }
+  static Behaviour Twice() {
+    return [](const FakeObjects::Work& work, const FakeObjects::Reply& reply) {
+      reply(work());
+      reply(work());
+    };
+  }
+  static Behaviour Never() {
+    return [](const FakeObjects::Work&, const FakeObjects::Reply&) {};
+  }
+  Behaviour Late(absl::Duration delay) {
+    return [this, delay](const FakeObjects::Work& work, const FakeObjects::Reply& reply) {
+      time_.After(delay, [work, reply] { reply(work()); });
+    };
+  }
+
+  absl::Status Write(const std::function<void(CloudGroups::Done)>& call) {
+    const auto answer = std::make_shared<std::optional<absl::Status>>();
+    call([answer](const absl::Status& status) {
+      EXPECT_FALSE(answer->has_value()) << "answered twice";
+      *answer = status;
+    });
+    for (int i = 0; i < 120 && !answer->has_value(); ++i) time_.Advance(absl::Seconds(1));
+    return answer->value_or(absl::UnknownError("no answer"));
+  }
+  absl::Status Refresh() {
+    return Write([this](auto done) { groups_.Refresh(std::move(done)); });
+  }
+  void Rounds(int rounds) {
+    for (int i = 0; i < rounds; ++i) {
+      EXPECT_EQ(Refresh(), absl::OkStatus());
+      time_.Advance(absl::Seconds(2));
+    }
+  }
+  absl::Status Increase(int64_t delta, const std::string& group = kGroup) {
+    return Write([&](auto done) { groups_.IncreaseSize(group, delta, std::move(done)); });
+  }
+  absl::Status Decrease(int64_t delta, const std::string& group = kGroup) {
+    return Write([&](auto done) { groups_.DecreaseTargetSize(group, delta, std::move(done)); });
+  }
+  absl::Status Remove(const std::string& instance, const std::string& group = kGroup) {
+    return Write(
+        [&](auto done) { groups_.DeleteNodes(group, {{instance, "node"}}, std::move(done)); });
+  }
+  std::vector<CloudGroup> Listed() {
+    std::vector<CloudGroup> listed;
+    groups_.Groups([&](absl::StatusOr<std::vector<CloudGroup>> list) { listed = *list; });
+    return listed;
+  }
+  absl::StatusOr<std::vector<CloudInstance>> Instances(const std::string& group = kGroup) {
+    absl::StatusOr<std::vector<CloudInstance>> instances = absl::UnknownError("no answer");
+    groups_.Nodes(group, [&](auto list) { instances = std::move(list); });
+    return instances;
+  }
+  absl::StatusOr<model::Node> Template(const std::string& group = kGroup) {
+    absl::StatusOr<model::Node> node = absl::UnknownError("no answer");
+    groups_.TemplateNode(group, [&](auto read) { node = std::move(read); });
+    time_.Advance(absl::Seconds(1));
+    return node;
+  }
+  // A deployment of that many machines that run, and its machines' names.
+  std::vector<std::string> Running(int machines, int min_size = 0) {
+    cluster_.AddDeployment("workers", min_size, 10, machines);
+    time_.Advance(absl::Minutes(2));
+    EXPECT_EQ(Refresh(), absl::OkStatus());
+    objects().writes.clear();
+    return cluster_.Machines("workers");
+  }
+  [[nodiscard]] std::string MarkOf(const std::string& machine) const {
+    return cluster_.objects.TextOf(FakeClusterApi::MachinePath(machine),
+                                   {"metadata", "annotations", kDeleteMachineAnnotation});
+  }
+  [[nodiscard]] int Replicas() const { return cluster_.Replicas("workers"); }
+  static std::string Id(const std::string& machine) { return FakeClusterApi::IdOfMachine(machine); }
+
+  const std::string deployment_ = FakeClusterApi::DeploymentPath("workers");
+  const std::string patch_deployment_ = "PATCH " + deployment_;
+  const std::string patch_machine_ = absl::StrCat("PATCH ", FakeClusterApi::MachinePath(""));
+  VirtualTime time_;
+  FakeClusterApi cluster_{&time_};
+  ClusterApiGroups groups_{ClusterApiScope(), &cluster_.objects, &time_};
+  std::map<std::string, std::deque<Behaviour>> behaviours_;
+};
+
+}  // namespace fairlead::hook
