@@ -61,6 +61,7 @@ struct CapsLeft {
 
   static CapsLeft Of(const CapLimits& limits, const CapUsage& usage,
                      const std::vector<const model::NodePool*>& pools);
+  friend bool operator==(const CapsLeft&, const CapsLeft&) = default;
 };
 
 }  // namespace fairlead::hook

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 
+#include "autoscale-hook/planner/packing_prices.h"
 #include "autoscale-hook/planner/packing_run.h"
 
 namespace fairlead::hook {
@@ -12,6 +13,7 @@ namespace {
 // One GPU outweighs every price, under Objective::kGpusThenPrice.
 constexpr int64_t kGpuWeight = 1000000000000;
 constexpr int64_t kImproveBudget = 20000;
+constexpr int64_t kDiveImproveBudget = 6000;
 
 // Whether two nodes that differ in nothing but zone and capacity type can differ for these pods.
 bool ZoneCanMatter(const model::PodSpec& spec) {
@@ -19,7 +21,8 @@ bool ZoneCanMatter(const model::PodSpec& spec) {
          !spec.pod_affinity.empty() || !spec.pod_anti_affinity.empty() ||
          !spec.topology_spread.empty() || !(*spec.volume_needs == model::VolumeNeeds()) ||
          !spec.resource_claims.empty() || !spec.claim_templates.empty() ||
-         !spec.labels_for_affinity.empty() || spec.selected_by_others;
+         !spec.labels_for_affinity.empty() || spec.selected_by_others ||
+         spec.wishes->ReadsOffering();
 }
 
 bool ZoneCanMatter(const PackClass& pod_class) {
@@ -67,20 +70,80 @@ bool Packing::Complete() const {
   return std::all_of(unplaced.begin(), unplaced.end(), [](int64_t n) { return n == 0; });
 }
 
+std::vector<model::Node> TemplatesOf(const std::vector<Offer>& offers) {
+  std::vector<model::Node> nodes;
+  nodes.reserve(offers.size());
+  for (const Offer& offer : offers) nodes.push_back(UsableNode(offer, ""));
+  return nodes;
+}
+
 Packer::Packer(std::vector<PackClass> classes, std::vector<Offer> offers, Placement& placement)
-    : classes_(std::move(classes)), offers_(std::move(offers)), placement_(placement) {
+    : classes_(std::move(classes)),
+      offers_(std::move(offers)),
+      placement_(placement),
+      nodes_(TemplatesOf(offers_)),
+      amounts_(nodes_) {
   std::map<std::pair<std::string, std::string>, int> shapes;
-  for (const Offer& offer : offers_) {
-    nodes_.push_back(UsableNode(offer, ""));
+  std::vector<const std::vector<model::Taint>*> taints;
+  for (size_t o = 0; o < offers_.size(); ++o) {
+    const Offer& offer = offers_[o];
+    const auto same = std::find_if(taints.begin(), taints.end(),
+                                   [&](const auto* known) { return *known == nodes_[o].taints; });
+    tainted_.push_back(static_cast<int>(same - taints.begin()));
+    if (same == taints.end()) taints.push_back(&nodes_[o].taints);
     auto [it, added] = shapes.try_emplace({offer.type->name, offer.pool->meta.name},
                                           static_cast<int>(shapes.size()));
     shape_.push_back(it->second);
   }
-  for (const PackClass& pod_class : classes_) zone_matters_.push_back(ZoneCanMatter(pod_class));
+  for (const PackClass& pod_class : classes_) {
+    zone_matters_.push_back(ZoneCanMatter(pod_class));
+    AddAmounts(pod_class);
+  }
   fit_.assign(offers_.size(), std::vector<int64_t>(classes_.size(), -1));
 }
 
 Packer::~Packer() = default;
+
+void Packer::AddAmounts(const PackClass& pod_class) {
+  std::vector<Placement::Load> pods;
+  Append(pod_class, 1, pods);
+  const bool known = amounts_.AddClass(pods);
+  fits_by_.push_back(known && pod_class.unit.empty() ? WhatDecides(*pod_class.spec)
+                                                     : FitsBy::kOther);
+  size_t places = offers_.size();
+  if (fits_by_.back() == FitsBy::kAmounts && !tainted_.empty()) {
+    places = static_cast<size_t>(*std::max_element(tainted_.begin(), tainted_.end())) + 1;
+  }
+  const bool never = fits_by_.back() == FitsBy::kOther;
+  reckoned_.emplace_back(places, never ? Reckoning::kNo : Reckoning::kUnknown);
+}
+
+bool Packer::Reckoned(int offer, int pod_class) {
+  const bool by_amounts = fits_by_[pod_class] == FitsBy::kAmounts;
+  Reckoning& known = reckoned_[pod_class][by_amounts ? tainted_[offer] : offer];
+  if (known != Reckoning::kUnknown) return known == Reckoning::kYes;
+  const int64_t fits = amounts_.Count(offer, {}, pod_class, kPerNodeLimit);
+  if (fits == 0) return true;  // the placement cannot say more
+  const int64_t asked = Ask(offer, {}, pod_class);
+  known = asked == fits ? Reckoning::kYes : Reckoning::kNo;
+  return known == Reckoning::kYes;
+}
+
+bool Packer::Confirm(const Packing& packing) {
+  bool confirmed = true;
+  for (const NodeGroup& group : packing.groups) {
+    const auto reckoned = [&](const auto& entry) { return Reckoned(group.offer, entry.first); };
+    if (!std::all_of(group.load.begin(), group.load.end(), reckoned)) continue;
+    const auto& [last, count] = group.load.back();
+    if (Ask(group.offer, {group.load.begin(), group.load.end() - 1}, last) >= count) continue;
+    confirmed = false;
+    for (const auto& [pod_class, unused] : group.load) {
+      std::fill(reckoned_[pod_class].begin(), reckoned_[pod_class].end(), Reckoning::kNo);
+      for (std::vector<int64_t>& row : fit_) row[pod_class] = -1;
+    }
+  }
+  return confirmed;
+}
 
 std::vector<Placement::Load> Packer::PodsOf(const Load& load) const {
   std::vector<Placement::Load> pods;
@@ -91,6 +154,7 @@ std::vector<Placement::Load> Packer::PodsOf(const Load& load) const {
 int Packer::AddClass(PackClass pod_class) {
   zone_matters_.push_back(ZoneCanMatter(pod_class));
   has_units_ = has_units_ || !pod_class.unit.empty();
+  AddAmounts(pod_class);
   classes_.push_back(std::move(pod_class));
   for (std::vector<int64_t>& row : fit_) row.push_back(-1);
   return static_cast<int>(classes_.size()) - 1;
@@ -141,6 +205,25 @@ int64_t Packer::CountOn(int offer, const Load& load, int pod_class, int64_t limi
     return 0;
   }
 
+  // Where labels refuse the class, the placement is asked once, about an empty node.
+  if (fits_by_[pod_class] == FitsBy::kLabels && !load.empty() &&
+      CountOn(offer, {}, pod_class, 1) == 0) {
+    return 0;
+  }
+  const auto reckoned = [&](const auto& entry) { return Reckoned(offer, entry.first); };
+  if (Reckoned(offer, pod_class) && std::all_of(load.begin(), load.end(), reckoned)) {
+    const int64_t fits = amounts_.Count(offer, load, pod_class, kPerNodeLimit);
+    if (load.empty()) empty_fit = fits;
+    return std::min(fits, limit);
+  }
+  const int64_t fits = Ask(offer, load, pod_class);
+  if (load.empty()) empty_fit = fits;
+  return std::min(fits, limit);
+}
+
+// The placement's answer, remembered.
+int64_t Packer::Ask(int offer, const Load& load, int pod_class) {
+  const PackClass& wanted = classes_[pod_class];
   Question question;
   bool zone = zone_matters_[pod_class];
   for (const auto& [loaded, count] : load) zone = zone || zone_matters_[loaded];
@@ -160,13 +243,20 @@ int64_t Packer::CountOn(int offer, const Load& load, int pod_class, int64_t limi
           placement_.CountThatFit(nodes_[offer], already, wanted.spec, room), 0, room);
     }
   }
-  if (load.empty()) empty_fit = it->second;
-  return std::min(it->second, limit);
+  return it->second;
 }
 
 Packing Packer::Pack(const std::vector<int64_t>& counts, const CapsLeft& caps,
                      Objective objective) {
-  return Run(*this, counts, caps, objective).Solve();
+  // A plan is asked for again once it is decided.
+  LastPack& last = last_pack_;
+  if (last.valid && last.counts == counts && last.objective == objective && last.caps == caps) {
+    return last.packing;
+  }
+  Packing packing = Run(*this, counts, caps, objective).Solve();
+  while (!Confirm(packing)) packing = Run(*this, counts, caps, objective).Solve();
+  last = {true, counts, caps, objective, packing};
+  return packing;
 }
 
 Packer::Run::Run(Packer& packer, const std::vector<int64_t>& counts, const CapsLeft& caps,
@@ -223,6 +313,7 @@ Packing Packer::Run::Solve() {
     lookups_end_ = packer_.lookups_ + kImproveBudget;
     Improve(mixed);
     if (Better(mixed, best)) best = std::move(mixed);
+    TryPrices(best);
   }
   Normalise(best);
 
@@ -236,6 +327,20 @@ Packing Packer::Run::Solve() {
         Times(packer_.offers_[group.offer].price_micro_usd_per_hour, group.nodes));
   }
   return packing;
+}
+
+// Plans by prices of pods, as long as they can be cheaper.
+void Packer::Run::TryPrices(Draft& best) {
+  Prices prices(*this);
+  prices.Generate(best);
+  // A part in 5,000 is not worth another dive.
+  while (best.cost.weighted - best.cost.weighted / 5000 > prices.estimate()) {
+    std::optional<Draft> draft = prices.Dive();
+    if (!draft.has_value()) return;
+    lookups_end_ = packer_.lookups_ + kDiveImproveBudget;
+    Improve(*draft);
+    if (Better(*draft, best)) best = *std::move(draft);
+  }
 }
 
 bool Packer::Run::Better(const Draft& a, const Draft& b) const {

@@ -1,7 +1,7 @@
 // Cheapest nodes for a multiset of pod classes: variable-cost vector bin packing on classes, never
 // on single pods, so that 50,000 pods of five classes cost as much as 50.
 //
-// Two constructions are tried and the cheaper one is improved:
+// Three constructions are tried, the first two are improved, and the cheapest plan is taken:
 //   per class  Classes in descending price per pod. Each first fills room left on chosen nodes,
 //              then buys by an exact minimum-cost covering of its count (unbounded knapsack over
 //              "this node holds f pods at price p"; past 4 fmax pods the bulk goes to the best
@@ -10,6 +10,9 @@
 //   mixed      Repeatedly the filling of a node with the greatest (sum of its pods' cheapest price
 //              per pod) / price (Eva, EuroSys'25: reservation prices), replicated as often as the
 //              counts allow.
+//   prices     Fillings of nodes and prices of pods by column generation on the linear program of
+//              all fillings (packing_prices.cc), then whole nodes by diving: what the program uses
+//              once or more is bought, then what it uses most, and the rest is solved again.
 //   improve    Take up to three nodes out and pack their pods again: into room left elsewhere, onto
 //              one cheaper node, or by either construction. Kept if cheaper; repeated until nothing
 //              helps or a fixed number of fit questions is spent (a count, not a time: the plan is
@@ -20,8 +23,12 @@
 // units are planned beside a unit: a workload that is served before it might take its place, if it
 // has no other. A class may be confined to some of the offers.
 //
-// Every fit question goes to Placement::CountThatFit, remembered per (type, pool, zone where it can
-// matter, load, class). Order among equals: price, GPUs, nodes, then the order of the offers.
+// Fit questions go to Placement::CountThatFit, remembered per (type, pool, zone where it can
+// matter, load, class). Pods that ask for amounts of resources alone are counted by arithmetic
+// (node_amounts.h) once the placement has said the same of them on an empty node; each kind of node
+// of the finished plan is put to the placement, and if it refuses one, its classes are never
+// reckoned again and the plan is made anew. Order among equals: price, GPUs, nodes, then the order
+// of the offers.
 // Sources: facts section 7. Complexity: O(classes * offers) fit questions to construct, then at
 // most kImproveBudget to improve.
 //
@@ -38,6 +45,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "autoscale-hook/catalog/catalog.h"
 #include "autoscale-hook/planner/caps.h"
+#include "autoscale-hook/planner/node_amounts.h"
 #include "autoscale-hook/planner/placement.h"
 
 namespace fairlead::hook {
@@ -84,6 +92,10 @@ class Packer {
   // `counts` by class. Never buys more than `caps` allow.
   Packing Pack(const std::vector<int64_t>& counts, const CapsLeft& caps, Objective objective);
 
+  // Pods of the class may use these offers alone. Before anything is asked about the class.
+  void Confine(int pod_class, std::shared_ptr<const std::vector<bool>> offers) {
+    classes_[static_cast<size_t>(pod_class)].offers = std::move(offers);
+  }
   // One class more; its index. What was asked so far stays remembered.
   int AddClass(PackClass pod_class);
 
@@ -104,10 +116,17 @@ class Packer {
  private:
   struct Budget;
   class Run;
+  class Prices;
   static constexpr int64_t kPerNodeLimit = 1024;
   static constexpr int64_t kUnitsPerNode = 64;
 
   int64_t CountOn(int offer, const Load& load, int pod_class, int64_t limit);
+  int64_t Ask(int offer, const Load& load, int pod_class);
+  // Whether amounts say what fits of the class, on nodes with the taints, or labels, of the offer.
+  bool Reckoned(int offer, int pod_class);
+  void AddAmounts(const PackClass& pod_class);
+  // False: the placement refuses a node of the packing. Its classes are not reckoned any more.
+  bool Confirm(const Packing& packing);
   int64_t CountUnits(int offer, std::vector<Placement::Load> already,
                      const std::vector<Placement::Load>& unit);
 
@@ -118,6 +137,12 @@ class Packer {
   std::vector<int> shape_;                 // by offer: (type, pool)
   std::vector<bool> zone_matters_;         // by class
   std::vector<std::vector<int64_t>> fit_;  // [offer][class], -1: not asked yet
+  NodeAmounts amounts_;
+  std::vector<int> tainted_;     // by offer: which of the different lists of taints it has
+  std::vector<FitsBy> fits_by_;  // by class
+  enum class Reckoning : uint8_t { kUnknown, kYes, kNo };
+  // [class][list of taints, or offer where labels decide]
+  std::vector<std::vector<Reckoning>> reckoned_;
 
   struct Question {
     int64_t node = 0;  // a shape, or an offer where the zone can matter
@@ -130,6 +155,14 @@ class Packer {
     }
   };
   absl::flat_hash_map<Question, int64_t> answers_;  // never iterated
+  struct LastPack {
+    bool valid = false;
+    std::vector<int64_t> counts;
+    CapsLeft caps;
+    Objective objective = Objective::kPrice;
+    Packing packing;
+  };
+  LastPack last_pack_;
   bool has_units_ = false;
   int64_t questions_ = 0;
   int64_t lookups_ = 0;

@@ -138,12 +138,17 @@ Load Packer::Run::FillOne(int offer, const Counts& counts, int first_class) cons
 }
 
 void Packer::Run::ConstructMixed(Draft& draft, Counts& counts) {
-  constexpr size_t kMaxFirstClasses = 6;
+  // Fewer tries among many classes: prices (packing_prices.cc) do better there.
+  constexpr size_t kMaxFirstClasses = 6, kTries = 150;
+  const auto wanted = static_cast<size_t>(
+      std::count_if(counts.begin(), counts.end(), [](int64_t count) { return count > 0; }));
+  const size_t max_firsts =
+      std::clamp<size_t>(kTries / std::max<size_t>(1, wanted), 1, kMaxFirstClasses);
   // Every turn uses up a class or a cap; the bound is for safety only.
   for (size_t turn = 0; turn < 8 * counts.size() + 64; ++turn) {
     std::vector<int> firsts;
     for (int pod_class : class_order_) {
-      if (counts[pod_class] > 0 && firsts.size() < kMaxFirstClasses) firsts.push_back(pod_class);
+      if (counts[pod_class] > 0 && firsts.size() < max_firsts) firsts.push_back(pod_class);
     }
     if (firsts.empty()) return;
     int best_offer = -1;

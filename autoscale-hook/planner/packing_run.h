@@ -21,6 +21,7 @@ class Packer::Run {
   Packing Solve();
 
  private:
+  friend class Packer::Prices;
   using Counts = std::vector<int64_t>;
   struct Draft {
     std::vector<NodeGroup> groups;
@@ -48,6 +49,8 @@ class Packer::Run {
   void Construct(Draft& draft, Counts counts, Construction how);
   void ConstructMixed(Draft& draft, Counts& counts);
   [[nodiscard]] Load FillOne(int offer, const Counts& counts, int first_class) const;
+  // ---- construction (packing_prices.cc)
+  void TryPrices(Draft& best);
   // ---- improvement (packing_improve.cc)
   void Improve(Draft& draft);
   bool ImproveOnce(Draft& draft);

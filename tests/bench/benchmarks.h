@@ -56,6 +56,14 @@ void VerdictToRequest(Run& run);
 void DemandCapped20k(Run& run);
 void Plan51k(Run& run);
 
+// plan_bound_bench.cc
+void PlanCostOverBound(Run& run);
+void PlanCostOverBoundOfTraces(Run& run);
+
+// plan_speed_bench.cc
+void Plan50kPods1000Types(Run& run);
+void Plan20kMixed400Types(Run& run);
+
 // Against a real API server: bind_rate_bench.cc, live_reclaim_bench.cc, api_bench.cc
 void BindRate(Run& run);
 void EndToEndReclaim(Run& run);
