@@ -42,6 +42,41 @@ const InstanceType* Catalog::Find(absl::string_view name) const {
   return it != types_.end() && it->name == name ? &*it : nullptr;
 }
 
+namespace {
+
+// What the device plugin and feature discovery make of the GPUs of a node.
+void DivideGpus(const model::GpuPartition& sharing, const InstanceType& type, model::Node& node) {
+  using Strategy = model::GpuPartition::Strategy;
+  if (type.gpu_count == 0 || sharing.strategy == Strategy::kNone) return;
+  model::StringMap& labels = node.meta.labels;
+  model::Set(node.allocatable, model::kGpuName, type.gpu_count * sharing.CountOfEach() * 1000);
+  if (sharing.SharesTime()) {
+    labels.Set("nvidia.com/gpu.replicas", absl::StrCat(sharing.replicas));
+    labels.Set("nvidia.com/gpu.sharing-strategy",
+               sharing.strategy == Strategy::kMps ? "mps" : "time-slicing");
+    if (sharing.renamed) {
+      model::Set(node.allocatable, "nvidia.com/gpu.shared",
+                 type.gpu_count * sharing.replicas * 1000);
+    } else {
+      labels.Set(model::kGpuProductLabel, absl::StrCat(type.gpu_model, "-SHARED"));
+    }
+    return;
+  }
+  const bool single = sharing.strategy == Strategy::kMigSingle;
+  labels.Set("nvidia.com/mig.strategy", single ? "single" : "mixed");
+  for (const auto& [profile, count] : sharing.instances) {
+    if (single) {
+      labels.Set(model::kGpuProductLabel, absl::StrCat(type.gpu_model, "-MIG-", profile));
+      labels.Set(model::kGpuCountLabel, absl::StrCat(type.gpu_count * count));
+    } else {
+      model::Set(node.allocatable, absl::StrCat("nvidia.com/mig-", profile),
+                 type.gpu_count * count * 1000);
+    }
+  }
+}
+
+}  // namespace
+
 model::Node TemplateNode(const Offer& offer, absl::string_view name) {
   model::Node node = UsableNode(offer, name);
   if (offer.pool != nullptr) {
@@ -83,16 +118,12 @@ model::Node UsableNode(const Offer& offer, absl::string_view name) {
   for (const auto& [resource, amount] : type.extra) model::Set(node.allocatable, resource, amount);
   node.taints = type.taints;
   if (offer.pool != nullptr) {
+    DivideGpus(offer.pool->gpu_sharing, type, node);
     if (!offer.pool->meta.name.empty()) labels.Set(model::kPoolLabel, offer.pool->meta.name);
     for (const auto& [key, value] : offer.pool->labels) labels.Set(key, value);
     node.taints.insert(node.taints.end(), offer.pool->taints.begin(), offer.pool->taints.end());
   }
   return node;
-}
-
-absl::string_view InstanceFamily(absl::string_view type_name) {
-  const size_t dot = type_name.find('.');
-  return type_name.substr(0, dot != absl::string_view::npos ? dot : type_name.find('-'));
 }
 
 }  // namespace fairlead::hook

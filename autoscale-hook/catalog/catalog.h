@@ -73,7 +73,4 @@ model::Node TemplateNode(const Offer& offer, absl::string_view name);
 // has it as the ordered node.
 model::Node UsableNode(const Offer& offer, absl::string_view name);
 
-// "p5" of "p5.48xlarge", "a2" of "a2-highgpu-1g": the unit of accounts' quotas.
-absl::string_view InstanceFamily(absl::string_view type_name);
-
 }  // namespace fairlead::hook

@@ -5,6 +5,7 @@
 
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
+#include "autoscale-hook/planner/wished_offers.h"
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::hook {
@@ -217,6 +218,7 @@ BondPlanner::Result BondPlanner::Place(size_t item, CapsLeft& left) {
   };
   const auto better = [](const Result& a, const Result& b) {
     if (a.pods != b.pods) return a.pods > b.pods;
+    if (a.later_models != b.later_models) return a.later_models < b.later_models;
     return a.price_micro_usd_per_hour < b.price_micro_usd_per_hour;
   };
   size_t best = 0;
@@ -337,32 +339,28 @@ int64_t BondPlanner::Ask(const std::shared_ptr<const model::PodSpec>& spec, int 
   return fits;
 }
 
-BondPlanner::Choice BondPlanner::Choose(Attempt& attempt, size_t pod_class) {
-  const auto& spec = attempt.item.classes[pod_class].spec;
-  const int64_t want =
-      std::min(kMaxPerNode, std::max(attempt.remaining[pod_class], waiting_[spec.get()]));
-  // A smaller set of offers has no other answer; caps only become less.
-  Refusal& refusal = nothing_to_buy_[spec.get()];
-  if (refusal.changes == changes_) {
-    attempt.result.capped = attempt.result.capped || refusal.capped;
-    attempt.result.why = refusal.why;
-    return {};
+const std::vector<int>* BondPlanner::RanksFor(const model::PodSpec& spec) {
+  const model::InstanceWishes& wishes = *spec.wishes;
+  if (wishes.gpu_models.empty() && !wishes.max_micro_usd_per_hour.has_value()) return nullptr;
+  const auto [known, added] = ranks_.try_emplace(&spec);
+  for (size_t o = 0; added && o < offers_.size(); ++o) {
+    known->second.push_back(WishRank(wishes, offers_[o], templates_[o].meta.labels));
   }
+  return &known->second;
+}
+
+// The best that can be bought now, of the offers with that rank; none: `reasons` has their words.
+BondPlanner::Choice BondPlanner::ChooseOfRank(Attempt& attempt,
+                                              const std::shared_ptr<const model::PodSpec>& spec,
+                                              int64_t want, int rank,
+                                              std::map<std::string, int64_t>& reasons) {
+  const std::vector<int>* ranks = RanksFor(*spec);
   const auto price = [&](int offer) {
     return offers_[static_cast<size_t>(offer)].price_micro_usd_per_hour;
   };
-  // The last choice again, if it is as good as it was.
-  const auto last = last_choice_.find(spec.get());
-  if (last != last_choice_.end() && want >= last->second.fits &&
-      std::find(attempt.offers.begin(), attempt.offers.end(), last->second.offer) !=
-          attempt.offers.end() &&
-      Allows(attempt.left, offers_[static_cast<size_t>(last->second.offer)]) &&
-      Ask(spec, last->second.offer, want, nullptr) == last->second.fits) {
-    return last->second;
-  }
   Choice best;
-  std::map<std::string, int64_t> reasons;
   for (const int offer : attempt.offers) {
+    if (ranks != nullptr && (*ranks)[static_cast<size_t>(offer)] != rank) continue;
     // None further on can be better: prices ascend, and no node takes more than are wanted.
     if (best.offer >= 0 &&
         absl::int128(price(offer)) * best.fits >= absl::int128(price(best.offer)) * want) {
@@ -382,6 +380,35 @@ BondPlanner::Choice BondPlanner::Choose(Attempt& attempt, size_t pod_class) {
                absl::int128(price(offer)) * best.fits < absl::int128(price(best.offer)) * fits) {
       best = {offer, fits};
     }
+  }
+  return best;
+}
+
+BondPlanner::Choice BondPlanner::Choose(Attempt& attempt, size_t pod_class) {
+  const auto& spec = attempt.item.classes[pod_class].spec;
+  const int64_t want =
+      std::min(kMaxPerNode, std::max(attempt.remaining[pod_class], waiting_[spec.get()]));
+  // A smaller set of offers has no other answer; caps only become less.
+  Refusal& refusal = nothing_to_buy_[spec.get()];
+  if (refusal.changes == changes_) {
+    attempt.result.capped = attempt.result.capped || refusal.capped;
+    attempt.result.why = refusal.why;
+    return {};
+  }
+  // The last choice again, if it is as good as it was.
+  const auto last = last_choice_.find(spec.get());
+  if (last != last_choice_.end() && want >= last->second.fits &&
+      std::find(attempt.offers.begin(), attempt.offers.end(), last->second.offer) !=
+          attempt.offers.end() &&
+      Allows(attempt.left, offers_[static_cast<size_t>(last->second.offer)]) &&
+      Ask(spec, last->second.offer, want, nullptr) == last->second.fits) {
+    return last->second;
+  }
+  Choice best;
+  std::map<std::string, int64_t> reasons;
+  const int ranks = std::max<int>(1, static_cast<int>(spec->wishes->gpu_models.size()));
+  for (int rank = 0; rank < ranks && best.offer < 0 && !attempt.result.spent; ++rank) {
+    best = ChooseOfRank(attempt, spec, want, rank, reasons);
   }
   if (best.offer >= 0) {
     last_choice_[spec.get()] = best;
@@ -406,6 +433,9 @@ bool BondPlanner::Buy(Attempt& attempt, size_t pod_class) {
   const auto& spec = attempt.item.classes[pod_class].spec;
   TakeFrom(attempt.left, offer);
   attempt.result.bought.push_back(choice.offer);
+  if (const std::vector<int>* ranks = RanksFor(*spec); ranks != nullptr) {
+    attempt.result.later_models += (*ranks)[static_cast<size_t>(choice.offer)];
+  }
   attempt.result.price_micro_usd_per_hour =
       model::SaturatingAdd(attempt.result.price_micro_usd_per_hour, offer.price_micro_usd_per_hour);
   const int number = nodes_[static_cast<size_t>(node)];

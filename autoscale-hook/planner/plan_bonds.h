@@ -13,7 +13,9 @@
 //              placed buys nothing.
 //   node       The lowest price per pod that it takes, of all pods of the kind that wait; then
 //              fewer GPUs, then the order of offers. While a node takes as many as the one bought
-//              last, it is bought again without asking about the others.
+//              last, it is bought again without asking about the others. Of pods that name GPU
+//              models in order (instance-gpu-skus), a model is looked at when none before it has
+//              a node to buy.
 //   spread     Every zone (or other value of a label that pods spread over) on offer counts as a
 //              domain, though nothing is there yet: else all would be legal in the first one.
 //   domains    An item with affinity over a label is also tried on the offers of each value of the
@@ -70,9 +72,10 @@ class BondPlanner {
     std::vector<std::pair<int, int64_t>> on;
     std::vector<int> bought;  // offers, in the order of being bought
     int64_t price_micro_usd_per_hour = 0;
-    bool capped = false;  // some node was not asked about for a cap
-    bool spent = false;   // kMaxQuestions were asked
-    std::string why;      // not all placed: what most of the nodes on offer say
+    int64_t later_models = 0;  // GPU models that come before those that were bought, in all
+    bool capped = false;       // some node was not asked about for a cap
+    bool spent = false;        // kMaxQuestions were asked
+    std::string why;           // not all placed: what most of the nodes on offer say
   };
 
   // A node that is planned already, with its pods; its number.
@@ -106,6 +109,10 @@ class BondPlanner {
   void PlaceOnKnown(Attempt& attempt, size_t pod_class);
   bool Buy(Attempt& attempt, size_t pod_class);
   Choice Choose(Attempt& attempt, size_t pod_class);
+  Choice ChooseOfRank(Attempt& attempt, const std::shared_ptr<const model::PodSpec>& spec,
+                      int64_t want, int rank, std::map<std::string, int64_t>& reasons);
+  // By offer: WishRank for the pods. Null: their wishes say nothing about offers.
+  const std::vector<int>* RanksFor(const model::PodSpec& spec);
   // How many of `want` an empty node of the offer would take now.
   int64_t Ask(const std::shared_ptr<const model::PodSpec>& spec, int offer, int64_t want,
               std::string* why);
@@ -121,6 +128,7 @@ class BondPlanner {
   // Pods of the kind in all items with bonds, and those that have no place yet.
   std::map<const model::PodSpec*, int64_t> all_, waiting_;
   std::map<const model::PodSpec*, Choice> last_choice_;
+  std::map<const model::PodSpec*, std::vector<int>> ranks_;
   // Kinds that found no place, or nothing to buy, and what was planned then: as long as that is
   // planned, they need not be asked about again.
   struct Refusal {

@@ -4,6 +4,7 @@
 
 #include "absl/hash/hash.h"
 #include "autoscale-hook/planner/plan_bonds.h"
+#include "autoscale-hook/planner/wished_offers.h"
 #include "base/check.h"
 
 namespace fairlead::hook {
@@ -42,6 +43,7 @@ PlanClasses::PlanClasses(const Demand& demand, const std::vector<Offer>& offers,
   packer_ = std::make_unique<Packer>(pack_classes, offers, placement);
   variants_.resize(specs_.size(), -1);
   pods_of_.resize(specs_.size(), 1);
+  for (size_t p = 0; p < specs_.size(); ++p) ConfineToWishes(static_cast<int>(p));
   for (size_t p = 0; p < pack_classes.size(); ++p) {
     // Packing does not see what they depend on.
     if (!BondOf(*specs_[p]).empty()) continue;
@@ -53,6 +55,71 @@ PlanClasses::PlanClasses(const Demand& demand, const std::vector<Offer>& offers,
       }
     }
   }
+  for (size_t p = 0; p < specs_.size(); ++p) AddLevels(static_cast<int>(p));
+}
+
+void PlanClasses::ConfineToWishes(int spec_class) {
+  const model::InstanceWishes& wishes = *specs_[static_cast<size_t>(spec_class)]->wishes;
+  if (wishes.gpu_models.empty() && !wishes.max_micro_usd_per_hour.has_value()) return;
+  std::vector<int>& ranks = ranks_[spec_class];
+  auto wished = std::make_shared<std::vector<bool>>();
+  for (size_t o = 0; o < packer_->offers().size(); ++o) {
+    ranks.push_back(WishRank(wishes, packer_->offers()[o], packer_->labels(static_cast<int>(o))));
+    wished->push_back(ranks.back() != kNotWished);
+  }
+  packer_->Confine(spec_class, std::move(wished));
+}
+
+// One for each model with offers on which the pods fit.
+void PlanClasses::AddLevels(int spec_class) {
+  const std::vector<std::string>& models =
+      specs_[static_cast<size_t>(spec_class)]->wishes->gpu_models;
+  if (models.size() < 2 || !Fits(spec_class)) return;
+  const std::vector<int>& ranks = ranks_.at(spec_class);
+  std::vector<Level> levels;
+  for (size_t rank = 0; rank < models.size(); ++rank) {
+    Level level{static_cast<int>(rank), spec_class, {}};
+    for (size_t o = 0; o < ranks.size(); ++o) {
+      const auto offer = static_cast<int>(o);
+      const bool fits = ranks[o] == level.rank && packer_->Fit(offer, spec_class) > 0;
+      if (fits) level.offers.push_back(offer);
+    }
+    if (level.offers.empty()) continue;
+    level.plan_class = Confined(spec_class, level.offers);
+    levels.push_back(std::move(level));
+  }
+  levels_[spec_class] = std::move(levels);
+}
+
+int PlanClasses::Levels(int spec_class) const {
+  const auto found = levels_.find(spec_class);
+  return found == levels_.end() ? 1 : static_cast<int>(found->second.size());
+}
+
+int PlanClasses::AtLevel(int spec_class, int level) const {
+  const auto found = levels_.find(spec_class);
+  if (found == levels_.end()) return spec_class;
+  return found->second[static_cast<size_t>(std::min(level, Levels(spec_class) - 1))].plan_class;
+}
+
+bool PlanClasses::FitsRank(int spec_class, int rank) const {
+  const auto found = levels_.find(spec_class);
+  return found != levels_.end() &&
+         std::any_of(found->second.begin(), found->second.end(),
+                     [rank](const Level& level) { return level.rank == rank; });
+}
+
+std::vector<int> PlanClasses::Admitted(int spec_class, int level, std::vector<int> offers) const {
+  const auto ranks = ranks_.find(spec_class);
+  if (ranks == ranks_.end()) return offers;
+  const auto levels = levels_.find(spec_class);
+  std::erase_if(offers, [&](int offer) {
+    if (levels == levels_.end()) return ranks->second[static_cast<size_t>(offer)] == kNotWished;
+    const size_t at = static_cast<size_t>(std::min(level, Levels(spec_class) - 1));
+    const std::vector<int>& of_level = levels->second[at].offers;
+    return !std::binary_search(of_level.begin(), of_level.end(), offer);
+  });
+  return offers;
 }
 
 int PlanClasses::IndexOf(const model::PodSpec& spec) const {

@@ -85,7 +85,7 @@ void AddWish(std::vector<Wish>& wishes, int plan_class, int64_t count, int64_t m
 
 class PlanDomains::Tree {
  public:
-  Tree(const DemandItem& item, PlanClasses& classes) : classes_(classes) {
+  Tree(const DemandItem& item, PlanClasses& classes, int level) : classes_(classes), level_(level) {
     nodes_.resize(item.domains.rules.size() + 1);
     for (const verdict::DomainPart& part : item.domains.parts) {
       for (const verdict::DemandClass& pod_class : part.classes) {
@@ -107,6 +107,7 @@ class PlanDomains::Tree {
       Sign(node);
     }
     Sign(nodes_[0]);
+    absl::StrAppend(&nodes_[0].signature, "@", level);
   }
 
   // Rules, pods, and how they hang together.
@@ -145,6 +146,7 @@ class PlanDomains::Tree {
                                              const Offers& offers) const;
 
   PlanClasses& classes_;
+  const int level_;          // of the pods' GPU models
   std::vector<Node> nodes_;  // the item, then its rules
   std::string refused_;      // why it cannot be planned for
   Offers all_;
@@ -261,7 +263,8 @@ void PlanDomains::Tree::AddShared(Node& node, Offers offers, bool narrow,
   Choice choice;
   choice.narrow = narrow;
   for (const Kind& kind : node.kinds) {
-    const int plan_class = classes_.Confined(kind.spec_class, offers);
+    const int plan_class =
+        classes_.Confined(kind.spec_class, classes_.Admitted(kind.spec_class, level_, offers));
     const bool fits = classes_.Fits(plan_class);
     if (!fits && kind.min > 0) return;
     choice.kinds.push_back(fits ? plan_class : -1);
@@ -294,6 +297,9 @@ void PlanDomains::Tree::AddOneNode(int index, Offers offers, bool narrow,
   Gather(index, offers, required, extra);
   Loads all = required;
   all.insert(all.end(), extra.begin(), extra.end());
+  for (const Placement::Load& load : all) {
+    offers = classes_.Admitted(classes_.IndexOf(*load.spec), level_, std::move(offers));
+  }
   const int64_t needed = CountOf(required);
   int64_t most = 0;
   for (const int offer : offers) {
@@ -441,8 +447,8 @@ bool PlanDomains::Search::Place(int index, const Offers& around, int64_t times, 
 PlanDomains::PlanDomains(PlanClasses& classes) : classes_(classes) {}
 PlanDomains::~PlanDomains() = default;
 
-int PlanDomains::Read(const DemandItem& item) {
-  auto tree = std::make_unique<Tree>(item, classes_);
+int PlanDomains::Read(const DemandItem& item, int level) {
+  auto tree = std::make_unique<Tree>(item, classes_, level);
   const auto [it, added] = numbers_.try_emplace(tree->signature(), static_cast<int>(trees_.size()));
   if (added) {
     tree->FindChoices();

@@ -55,9 +55,9 @@ class PlanDomains {
   explicit PlanDomains(PlanClasses& classes);
   ~PlanDomains();
 
-  // Files the classes that plans for the item can need; equal items get equal numbers. Every item
-  // is read before the first is chosen for.
-  int Read(const DemandItem& item);
+  // Files the classes that plans for the item can need, at a level of its pods (plan_classes.h);
+  // equal items get equal numbers at a level. Every item is read before the first is chosen for.
+  int Read(const DemandItem& item, int level = 0);
   // What to buy for the item beside `taken`. kMinimum: so that at least its minimum can be bought,
   // with as many of the others asked for as may join it there. Absent: no choice can be bought
   // whole.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <tuple>
 
 #include "absl/strings/str_cat.h"
 #include "autoscale-hook/planner/planning.h"
@@ -26,7 +27,7 @@ void NotePart(int64_t pods, const DemandItem& item, ItemOutcome& outcome) {
 const std::string& SignatureOf(PlanItem& item) {
   if (!item.signature.empty()) return item.signature;
   // Its wishes change with the domains.
-  if (item.domains != kNoDomains) return item.signature = absl::StrCat("t/", item.domains);
+  if (item.HasDomains()) return item.signature = absl::StrCat("t/", item.Domains());
   const bool divisible = std::all_of(item.wishes.begin(), item.wishes.end(),
                                      [](const Wish& wish) { return wish.min == 0; });
   std::string& text = item.signature;
@@ -55,49 +56,74 @@ void Planning::ReadItems() {
       items_.push_back(std::move(item));
       continue;
     }
+    const auto count_levels = [&](const std::vector<verdict::DemandClass>& classes) {
+      for (const verdict::DemandClass& pods : classes) {
+        if (pods.spec == nullptr || pods.count <= 0) continue;
+        item.levels = std::max(item.levels, classes_.Levels(classes_.IndexOf(*pods.spec)));
+      }
+    };
+    count_levels(wanted.classes);
     if (!wanted.domains.empty()) {
-      item.domains = domains_.Read(wanted);
+      for (const verdict::DomainPart& part : wanted.domains.parts) count_levels(part.classes);
+      for (int level = 0; level < item.levels; ++level) {
+        item.domains_by_level.push_back(domains_.Read(wanted, level));
+      }
       items_.push_back(std::move(item));
       continue;
     }
-    bool unfit = false;
-    for (const verdict::DemandClass& pod_class : wanted.classes) {
-      if (pod_class.spec == nullptr || pod_class.count <= 0) continue;
-      const int64_t min = wanted.atomic
-                              ? pod_class.count
-                              : std::clamp<int64_t>(pod_class.min_count, 0, pod_class.count);
-      const int spec_class = classes_.IndexOf(*pod_class.spec);
-      if (classes_.Fits(spec_class)) {
-        item.wishes.push_back({spec_class, pod_class.count, min, 0});
-      } else {
-        unfit = unfit || min > 0;
-      }
-    }
-    if (unfit || item.wishes.empty()) {
-      item.open = false;
-      item.wishes.clear();
-    }
+    item.wishes = WishesOf(wanted, 0);
+    item.open = !item.wishes.empty();
     items_.push_back(std::move(item));
   }
   taken_.assign(classes_.size(), 0);
 }
 
+std::vector<Wish> Planning::WishesOf(const DemandItem& wanted, int level) const {
+  std::vector<Wish> wishes;
+  for (const verdict::DemandClass& pod_class : wanted.classes) {
+    if (pod_class.spec == nullptr || pod_class.count <= 0) continue;
+    const int64_t min = wanted.atomic
+                            ? pod_class.count
+                            : std::clamp<int64_t>(pod_class.min_count, 0, pod_class.count);
+    const int spec_class = classes_.IndexOf(*pod_class.spec);
+    if (classes_.Fits(spec_class)) {
+      wishes.push_back({classes_.AtLevel(spec_class, level), pod_class.count, min, 0});
+    } else if (min > 0) {
+      return {};
+    }
+  }
+  return wishes;
+}
+
+// The first level of which the domains can be bought whole.
+std::optional<std::pair<int, std::vector<Wish>>> Planning::ChooseLevel(const PlanItem& item,
+                                                                       PlanDomains::Extent extent,
+                                                                       const Counts& taken,
+                                                                       const CapsLeft& caps) {
+  for (int level = item.level; level < item.levels; ++level) {
+    auto wishes = Choose(item.domains_by_level[static_cast<size_t>(level)], extent, taken, caps);
+    if (wishes.has_value()) return std::pair(level, *std::move(wishes));
+  }
+  return std::nullopt;
+}
+
 // For every item with topology rules the domains that are the cheapest for it alone. Where no cap
 // binds they are kept.
 void Planning::ChooseDomains() {
-  std::map<int, std::vector<Wish>> chosen;
+  std::map<int, std::pair<int, std::vector<Wish>>> chosen;
   for (PlanItem& item : items_) {
-    if (item.domains == kNoDomains) continue;
-    const auto [it, added] = chosen.try_emplace(item.domains);
+    if (!item.HasDomains()) continue;
+    const auto [it, added] = chosen.try_emplace(item.Domains());
     if (added) {
-      auto wishes = Choose(item.domains, PlanDomains::Extent::kAll, taken_, input_.caps);
+      auto choice = ChooseLevel(item, PlanDomains::Extent::kAll, taken_, input_.caps);
       // So that the cap that holds it can be told.
-      if (!wishes.has_value()) {
-        wishes = Choose(item.domains, PlanDomains::Extent::kAll, taken_, CapsLeft());
+      if (!choice.has_value()) {
+        choice = ChooseLevel(item, PlanDomains::Extent::kAll, taken_, CapsLeft());
       }
-      if (wishes.has_value()) it->second = *std::move(wishes);
+      if (choice.has_value()) it->second = *std::move(choice);
     }
-    item.wishes = it->second;
+    item.level = it->second.first;
+    item.wishes = it->second.second;
     item.open = !item.wishes.empty();
   }
 }
@@ -127,19 +153,42 @@ void Planning::PlanBonds() {
 // Other domains for an item that does not fit beside what is taken: for all of it, or else for its
 // minimum. True if all of it fits now.
 bool Planning::ChooseAnew(size_t index) {
-  const int domains = items_[index].domains;
+  const int domains = items_[index].Domains();
   const auto choose = [&](PlanDomains::Extent extent) {
-    auto wishes = Choose(domains, extent, taken_, input_.caps);
-    if (!wishes.has_value()) return false;
+    const auto choice = ChooseLevel(items_[index], extent, taken_, input_.caps);
+    if (!choice.has_value()) return false;
     // Those equal to it behind it would not fit where it did not.
     for (size_t i = index; i < items_.size(); ++i) {
-      if (items_[i].open && items_[i].domains == domains) items_[i].wishes = *wishes;
+      PlanItem& item = items_[i];
+      if (!item.open || !item.HasDomains() || item.Domains() != domains) continue;
+      std::tie(item.level, item.wishes) = *choice;
+      item.signature.clear();
     }
     return true;
   };
   if (choose(PlanDomains::Extent::kAll)) return true;
   choose(PlanDomains::Extent::kMinimum);
   return false;
+}
+
+// The next GPU model for the item, and for those equal to it behind it: the caps leave nothing of
+// this one. False if it has no other, or got a part.
+bool Planning::NextLevel(size_t index) {
+  if (items_[index].HasDomains() || items_[index].level + 1 >= items_[index].levels) return false;
+  const std::string signature = SignatureOf(items_[index]);
+  for (size_t i = index; i < items_.size(); ++i) {
+    PlanItem& item = items_[i];
+    if (i != index && (!item.open || SignatureOf(item) != signature)) continue;
+    // Its other pods ask again in the next step.
+    if (item.partial) continue;
+    int64_t members = item.taken;
+    for (const PlanItem::Earlier& earlier : item.earlier) members -= earlier.members;
+    if (members > 0) item.earlier.push_back({members, item.wishes});
+    item.open = true;
+    item.wishes = WishesOf((*input_.demand)[i], ++item.level);
+    item.signature.clear();
+  }
+  return !items_[index].partial;
 }
 
 // Takes every open item of the run if they fit together.
@@ -177,18 +226,44 @@ void Planning::TakePart(PlanItem& item, Verdict why) {
   if (why == Verdict::kCap) left_out_.insert(SignatureOf(item));
   if (low < 0) return;
   taken_ = with(low).counts;
-  item.partial = true;
   for (Wish& wish : item.wishes) {
     const int64_t more = std::min(low, wish.count - wish.min);
     wish.taken = wish.min + more;
     low -= more;
+    item.partial = item.partial || wish.taken > 0;
   }
+}
+
+// The member at this place, which does not fit as the ones before it did. True: it is to be tried
+// once more, with another GPU model.
+bool Planning::DecideOne(size_t index, int64_t place, int& next_levels) {
+  PlanItem& item = items_[index];
+  const bool gang = item.HasDomains() || item.bonds.has_value()
+                        ? (*input_.demand)[index].atomic
+                        : std::all_of(item.wishes.begin(), item.wishes.end(),
+                                      [](const Wish& wish) { return wish.min == wish.count; });
+  const bool alone = gang && NothingTaken();
+  Verdict why = Try(With(place, place + 1), alone);
+  if (why == Verdict::kCap && item.HasDomains() && ChooseAnew(index)) {
+    why = Try(With(place, place + 1), alone);
+  }
+  if (why == Verdict::kFits) {
+    Take(With(place, place + 1), place, place + 1);
+    return false;
+  }
+  TakePart(item, why);
+  if (why == Verdict::kTooManyNodes) {
+    plan_.more_next_step = true;
+    return false;
+  }
+  return next_levels-- > 0 && NextLevel(index);
 }
 
 // `begin` and its like are places of members.
 void Planning::DecideItems() {
   int64_t begin = 0;
   const int64_t size = members_;
+  int next_levels = kMaxLeftOut;  // each costs as much as an item that is left out
   for (int left_out = 0; begin < size && left_out <= kMaxLeftOut; ++left_out) {
     if (TakeWholeRun(begin, size)) return;
     // [begin, low) fits, [begin, high) does not.
@@ -199,27 +274,14 @@ void Planning::DecideItems() {
     }
     if (low > begin) TakeWholeRun(begin, low);
     const size_t index = ItemAt(low);
-    PlanItem& item = items_[index];
     // Where all beyond was closed, or fits after all: nothing to leave out here.
-    if (item.open) {
-      const bool gang = item.domains != kNoDomains || item.bonds.has_value()
-                            ? (*input_.demand)[index].atomic
-                            : std::all_of(item.wishes.begin(), item.wishes.end(),
-                                          [](const Wish& wish) { return wish.min == wish.count; });
-      const bool alone = gang && NothingTaken();
-      Verdict why = Try(With(low, low + 1), alone);
-      if (why == Verdict::kCap && item.domains != kNoDomains && ChooseAnew(index)) {
-        why = Try(With(low, low + 1), alone);
+    if (items_[index].open) {
+      if (DecideOne(index, low, next_levels)) {
+        --left_out;
+        begin = low;
+        continue;
       }
-      if (why == Verdict::kFits) {
-        Take(With(low, low + 1), low, low + 1);
-      } else {
-        TakePart(item, why);
-      }
-      if (why == Verdict::kTooManyNodes) {
-        plan_.more_next_step = true;
-        return;
-      }
+      if (plan_.more_next_step) return;
     }
     begin = low + 1;
     if (begin >= size) return;
@@ -230,11 +292,11 @@ void Planning::DecideItems() {
 }
 
 // The next member of the item takes what it gets. Nothing is emitted if that is nothing.
-void Planning::EmitMember(size_t index, bool whole, Supply& supply, std::vector<size_t>& cursor) {
-  const PlanItem& item = items_[index];
+void Planning::EmitMember(size_t index, const std::vector<Wish>& wishes, bool whole, Supply& supply,
+                          std::vector<size_t>& cursor) {
   std::vector<std::pair<size_t, int64_t>> pods_on;
   int64_t taken = 0;
-  for (const Wish& wish : item.wishes) {
+  for (const Wish& wish : wishes) {
     auto& nodes = supply[wish.plan_class];
     size_t& at = cursor[wish.plan_class];
     const int64_t pods_of_one = classes_.PodsOf(wish.plan_class);
@@ -262,6 +324,7 @@ void Planning::EmitMember(size_t index, bool whole, Supply& supply, std::vector<
     plan_.nodes[node].pods_of_item.push_back({plan_.items.size(), pods});
   }
   NotePart(taken, (*input_.demand)[index], outcome);
+  NoteModels((*input_.demand)[index], outcome);
   plan_.items.push_back(std::move(outcome));
 }
 
@@ -282,9 +345,17 @@ void Planning::EmitNodes(const Packing& packing) {
   for (size_t i = 0; i < items_.size(); ++i) {
     const PlanItem& item = items_[i];
     const size_t before = plan_.items.size();
+    const auto emit = [&](int64_t members, bool whole, const std::vector<Wish>& wishes) {
+      for (int64_t m = 0; m < members; ++m) EmitMember(i, wishes, whole, supply, cursor);
+    };
+    int64_t members = item.taken;
+    for (const PlanItem::Earlier& earlier : item.earlier) {
+      emit(earlier.members, /*whole=*/true, earlier.wishes);
+      members -= earlier.members;
+    }
     if (!item.wishes.empty()) {
-      for (int64_t m = 0; m < item.taken; ++m) EmitMember(i, /*whole=*/true, supply, cursor);
-      if (item.partial) EmitMember(i, /*whole=*/false, supply, cursor);
+      emit(members, /*whole=*/true, item.wishes);
+      if (item.partial) emit(1, /*whole=*/false, item.wishes);
     }
     outcome_of_.push_back(plan_.items.size());
     const int64_t others = item.members - static_cast<int64_t>(plan_.items.size() - before);
@@ -370,6 +441,7 @@ void Planning::EmitBond(size_t index, const std::vector<size_t>& index_of) {
                    {number, pods});
   }
   NotePart(result.pods, (*input_.demand)[index], outcome);
+  NoteModels((*input_.demand)[index], outcome);
 }
 
 Plan MakePlan(const PlanInput& input, Placement& placement) {

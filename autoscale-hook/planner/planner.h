@@ -53,6 +53,8 @@ struct PlanInput {
   };
   std::vector<UnavailableOffering> resting;  // may be bought again later
   CapsLeft caps;
+  // Whose caps those of GPUs and cost are: "of queue q ", or nothing for those of the autoscaler.
+  std::string gpu_cap_of, cost_cap_of;
   // At most so many nodes; a first gang that needs more gets them all the same.
   int64_t max_nodes = kNoBound;
 };
@@ -66,6 +68,8 @@ struct ItemOutcome {
   verdict::Code code = verdict::Code::kInsufficientCapacity;
   std::vector<size_t> nodes;  // indexes in Plan::nodes
   std::vector<std::string> details;
+  // Of nodes with another GPU model than the first that the pods name: which, and why. One clause.
+  std::string alternative = {};
   size_t item = 0;      // index in the demand
   int64_t members = 1;  // of the item, behind those of the outcomes before; 1 if there are nodes
   bool selects_none = false;  // DemandOutcome::selects_none

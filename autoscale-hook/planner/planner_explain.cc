@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "autoscale-hook/planner/planning.h"
+#include "autoscale-hook/planner/wished_offers.h"
 
 namespace fairlead::hook {
 
@@ -49,6 +50,7 @@ ItemOutcome Planning::ExplainBond(size_t index) {
     outcome.code = Code::kNoInstanceTypeFits;
     outcome.details.push_back(absl::StrCat("no node on offer suits it beside the pods that run",
                                            needed.why.empty() ? "" : ": ", needed.why));
+    NoteWishes((*input_.demand)[index], outcome);
     return outcome;
   }
   const bool rests = std::any_of(needed.bought.begin(), needed.bought.end(), [&](int offer) {
@@ -79,8 +81,8 @@ void Planning::ExplainLeftOut() {
     if (items_[i].bonds.has_value()) return ExplainBond(i);
     if (items_[i].wishes.empty()) {
       const DemandItem& item = (*input_.demand)[i];
-      return items_[i].domains == kNoDomains ? ExplainUnfit(item)
-                                             : ExplainNoDomain(item, items_[i].domains);
+      return items_[i].HasDomains() ? ExplainNoDomain(item, items_[i].Domains(), items_[i].levels)
+                                    : ExplainUnfit(item);
     }
     auto [it, added] = by_signature.try_emplace(SignatureOf(items_[i]));
     if (added) it->second = ExplainCapped(items_[i]);
@@ -114,11 +116,11 @@ std::vector<Offer> Planning::AllOffers() const {
   return offers;
 }
 
-bool Planning::FitsResting(const verdict::DemandClass& pod_class) {
+PlanClasses& Planning::RestingClasses() {
   if (resting_classes_ == nullptr) {
     resting_classes_ = std::make_unique<PlanClasses>(*input_.demand, RestingOffers(), placement_);
   }
-  return resting_classes_->Fits(resting_classes_->IndexOf(*pod_class.spec));
+  return *resting_classes_;
 }
 
 // Some type could run a pod of the class if it selected no nodes.
@@ -141,10 +143,11 @@ ItemOutcome Planning::ExplainUnfit(const DemandItem& item) {
   for (const verdict::DemandClass& pod_class : item.classes) {
     if (pod_class.spec == nullptr || pod_class.count <= 0) continue;
     if (classes_.Fits(classes_.IndexOf(*pod_class.spec))) continue;
-    if (!FitsResting(pod_class)) {
+    if (!RestingClasses().Fits(RestingClasses().IndexOf(*pod_class.spec))) {
       ItemOutcome outcome;
       outcome.code = Code::kNoInstanceTypeFits;
       outcome.selects_none = SelectsNone(*pod_class.spec);
+      NoteWishes(item, outcome);
       return outcome;
     }
   }
@@ -170,7 +173,7 @@ void Planning::TellRest(ItemOutcome& outcome) {
 }
 
 // No domain of its topology can be had for it.
-ItemOutcome Planning::ExplainNoDomain(const DemandItem& item, int domains) {
+ItemOutcome Planning::ExplainNoDomain(const DemandItem& item, int domains, int levels) {
   if (domains_.Refuses(domains)) return {ItemOutcome().code, {}, {domains_.WhyNone(domains)}};
   if (domains_.spent() && !plan_.nodes.empty()) {
     plan_.more_next_step = true;
@@ -181,17 +184,25 @@ ItemOutcome Planning::ExplainNoDomain(const DemandItem& item, int domains) {
   const Demand alone = {item};
   PlanClasses classes(alone, AllOffers(), placement_);
   PlanDomains rested(classes);
-  const int number = rested.Read(alone.front());
+  std::vector<int> numbers;
+  for (int level = 0; level < levels; ++level) {
+    numbers.push_back(rested.Read(alone.front(), level));
+  }
   const auto pack = [&classes](const Counts& counts) {
     return classes.packer().Pack(classes.Split(counts), CapsLeft(), Objective::kPrice);
   };
   const Counts nothing(classes.size(), 0);
-  if (rested.Choose(number, PlanDomains::Extent::kMinimum, nothing, pack).has_value()) {
+  const bool rests = std::any_of(numbers.begin(), numbers.end(), [&](int number) {
+    return rested.Choose(number, PlanDomains::Extent::kMinimum, nothing, pack).has_value();
+  });
+  if (rests) {
     ItemOutcome outcome;
     TellRest(outcome);
     return outcome;
   }
-  return {Code::kNoInstanceTypeFits, {}, {rested.WhyNone(number)}};
+  ItemOutcome outcome{Code::kNoInstanceTypeFits, {}, {rested.WhyNone(numbers.front())}};
+  NoteWishes(item, outcome);
+  return outcome;
 }
 
 // False if these nodes are within the GPU caps.
@@ -215,8 +226,8 @@ bool Planning::ExplainGpuCap(const Packing& packing, ItemOutcome& outcome) const
   }
   if (needed.empty()) return false;
   outcome.code = Code::kGpuCapReached;
-  outcome.details.push_back(
-      absl::StrCat("the cheapest nodes for it have ", needed, ", the cap leaves ", left));
+  outcome.details.push_back(absl::StrCat("the cheapest nodes for it have ", needed, ", the cap ",
+                                         input_.gpu_cap_of, "leaves ", left));
   return true;
 }
 
@@ -230,8 +241,8 @@ bool Planning::ExplainCostCap(const Packing& packing, ItemOutcome& outcome) cons
   outcome.details.push_back(
       absl::StrCat("the cheapest nodes for it (", packing.groups[0].nodes, " x ", type,
                    packing.groups.size() > 1 ? " and others" : "", ") cost ",
-                   FormatDollars(packing.price_micro_usd_per_hour), " an hour, the cap leaves ",
-                   FormatDollars(left_.micro_usd_per_hour)));
+                   FormatDollars(packing.price_micro_usd_per_hour), " an hour, the cap ",
+                   input_.cost_cap_of, "leaves ", FormatDollars(left_.micro_usd_per_hour)));
   return true;
 }
 
@@ -240,7 +251,7 @@ ItemOutcome Planning::ExplainCapped(PlanItem& item) {
   ItemOutcome outcome;
   Counts counts(classes_.size(), 0);
   for (const Wish& wish : item.wishes) counts[wish.plan_class] += wish.count;
-  const bool unseen = item.domains != kNoDomains && domains_.spent();
+  const bool unseen = item.HasDomains() && domains_.spent();
   if (unseen || (plan_.more_next_step && !left_out_.contains(SignatureOf(item)))) {
     LeaveOpen(outcome);
     return outcome;

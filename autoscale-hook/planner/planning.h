@@ -18,8 +18,6 @@
 
 namespace fairlead::hook {
 
-inline constexpr int kNoDomains = -1;
-
 struct PlanItem {
   std::vector<Wish> wishes;  // of each member
   int64_t first = 0;         // place of its first member among those of all items
@@ -27,9 +25,20 @@ struct PlanItem {
   int64_t taken = 0;     // members that get all they ask for; the first ones
   bool partial = false;  // the next one gets Wish::taken
   bool open = true;      // the other members are still to be decided
-  // Of an item with topology rules, its number in PlanDomains; its wishes are those of the domains
-  // that were chosen last.
-  int domains = kNoDomains;
+  // Members that were taken at former levels, with what each of them got; before the others.
+  struct Earlier {
+    int64_t members = 0;
+    std::vector<Wish> wishes;
+  };
+  std::vector<Earlier> earlier;
+  // Which of the GPU models that its pods name in order (plan_classes.h) the wishes are for. It
+  // goes up when the caps leave nothing of a model.
+  int level = 0, levels = 1;
+  // Of an item with topology rules, its number in PlanDomains by level; its wishes are those of the
+  // domains that were chosen last.
+  std::vector<int> domains_by_level;
+  [[nodiscard]] bool HasDomains() const { return !domains_by_level.empty(); }
+  [[nodiscard]] int Domains() const { return domains_by_level[static_cast<size_t>(level)]; }
   // Equal items are left out together. Empty: not made yet (SignatureOf).
   std::string signature;
   // Of an item with bonds: what it takes when it is planned alone. It has no wishes.
@@ -82,19 +91,36 @@ class Planning {
   void PlanBonds();
   void ChooseDomains();
   void DecideItems();
+  // The wishes of the item's classes at its level; empty if some class that has to be there fits
+  // nowhere.
+  [[nodiscard]] std::vector<Wish> WishesOf(const DemandItem& wanted, int level) const;
+  // The level, and the wishes of the domains chosen there; none can be bought whole: absent.
+  std::optional<std::pair<int, std::vector<Wish>>> ChooseLevel(const PlanItem& item,
+                                                               PlanDomains::Extent extent,
+                                                               const Counts& taken,
+                                                               const CapsLeft& caps);
   bool ChooseAnew(size_t index);
+  bool NextLevel(size_t index);
+  bool DecideOne(size_t index, int64_t place, int& next_levels);
   bool TakeWholeRun(int64_t begin, int64_t end);
   void TakePart(PlanItem& item, Verdict why);
   void EmitNodes(const Packing& packing);
   // What the members of items get, out of pods by plan class: (node, pods) each.
   using Supply = std::vector<std::vector<std::pair<size_t, int64_t>>>;
-  void EmitMember(size_t index, bool whole, Supply& supply, std::vector<size_t>& cursor);
+  void EmitMember(size_t index, const std::vector<Wish>& wishes, bool whole, Supply& supply,
+                  std::vector<size_t>& cursor);
+  // Says why the nodes have another GPU model than the first that the pods name.
+  void NoteModels(const DemandItem& item, ItemOutcome& outcome);
+  const std::string& WhyNotModel(const model::PodSpec& spec, int rank);
   void EmitBonds(const Packing& packing);
   void RehearseBonds(const Packing& packing, std::vector<int>& bought);
   void EmitBond(size_t index, const std::vector<size_t>& index_of);
   void ExplainLeftOut();
   ItemOutcome ExplainUnfit(const DemandItem& item);
-  ItemOutcome ExplainNoDomain(const DemandItem& item, int domains);
+  ItemOutcome ExplainNoDomain(const DemandItem& item, int domains, int levels);
+  // Says so if types on offer could run pods of the item but for their wishes.
+  void NoteWishes(const DemandItem& item, ItemOutcome& outcome);
+  std::string WhyWishesRefuse(const model::PodSpec& spec);
   void TellRest(ItemOutcome& outcome);
   ItemOutcome ExplainBond(size_t index);
   ItemOutcome ExplainCapped(PlanItem& item);
@@ -103,7 +129,7 @@ class Planning {
   [[nodiscard]] std::vector<Offer> RestingOffers() const;
   // Those that can be bought now, and behind them those that rest.
   [[nodiscard]] std::vector<Offer> AllOffers() const;
-  bool FitsResting(const verdict::DemandClass& pod_class);
+  PlanClasses& RestingClasses();
   bool SelectsNone(const model::PodSpec& spec);
 
   // The item of a member, by place.
@@ -197,6 +223,8 @@ class Planning {
   std::unique_ptr<PlanClasses> resting_classes_;
   static constexpr size_t kMaxExplainedSelectors = 100;  // the others are told the code alone
   std::map<int, bool> selects_none_;                     // by spec class
+  std::map<int, std::string> refused_wishes_;            // likewise; "" if they are not the reason
+  std::map<std::pair<int, int>, std::string> why_not_model_;  // by spec class and rank
   Plan plan_;
 };
 

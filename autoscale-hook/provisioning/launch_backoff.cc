@@ -1,7 +1,7 @@
 #include "autoscale-hook/provisioning/launch_backoff.h"
 
 #include "absl/strings/str_cat.h"
-#include "autoscale-hook/catalog/catalog.h"
+#include "scheduler/model/instance_facts.h"
 
 namespace fairlead::hook {
 namespace {
@@ -10,7 +10,9 @@ std::string Name(const LaunchKey& key, FailureClass failure) {
   const char* capacity = key.spot ? "spot" : "on-demand";
   switch (failure) {
     case FailureClass::kQuota:
-      return absl::StrCat("quota/", key.provider, "/", InstanceFamily(key.type), "/", capacity);
+      // A family is the unit of an account's quotas.
+      return absl::StrCat("quota/", key.provider, "/", model::InstanceFamily(key.type), "/",
+                          capacity);
     case FailureClass::kAuth:
       return absl::StrCat("auth/", key.provider);
     case FailureClass::kConfig:

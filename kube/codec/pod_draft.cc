@@ -187,6 +187,16 @@ model::ResourceList ParseLegacyMig(const model::StringMap& annotations, Problems
 
 namespace {
 
+void ReadWishes(PodDraft& draft) {
+  std::vector<model::WishProblem> problems;
+  draft.pod.spec.wishes.Set(model::ParseInstanceWishes(draft.pod.meta.annotations, problems));
+  for (const model::WishProblem& problem : problems) {
+    const FieldPath root;
+    const FieldPath metadata = root.Field("metadata");
+    draft.problems.Add(metadata.Field("annotations").Key(problem.key), problem.what);
+  }
+}
+
 // In the order of the spec.
 void AddAwaitedClaims(PodDraft& draft) {
   for (const auto& [name, from_template] : draft.template_claims) {
@@ -217,6 +227,7 @@ void FinishPod(PodDraft& draft) {
   pod.spec.gpu_share = ParseGpuShare(pod.meta.annotations, pod.spec.requests, draft.problems);
   pod.numa_zones = ReadNumaZones(pod.meta.annotations);
   pod.spec.legacy_mig = ParseLegacyMig(pod.meta.annotations, draft.problems);
+  ReadWishes(draft);
   for (const LabelKeysDraft& keys : draft.label_keys) MergeLabelKeys(keys, pod);
   if (!pod.spec.pod_affinity.empty() || !pod.spec.pod_anti_affinity.empty() ||
       !pod.spec.topology_spread.empty()) {

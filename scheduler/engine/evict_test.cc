@@ -82,6 +82,55 @@ TEST(ConsolidationTest, MovesOneJobToMakeAWholeNodeFree) {
   EXPECT_EQ(c.CodeOf("big"), Code::kWaitingForVictims);
 }
 
+// do-not-evict and its like: to move such a pod would only save capacity. Queue policy goes first.
+TEST(ConsolidationTest, APodThatHasToStayIsNotMoved) {
+  for (const auto& [key, value] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"pod.elotl.co/do-not-evict", "true"},
+           {"fairlead.dev/do-not-evict", "true"},
+           {"cluster-autoscaler.kubernetes.io/safe-to-evict", "false"},
+           {"karpenter.sh/do-not-disrupt", "true"}}) {
+    SCOPED_TRACE(key);
+    Cluster c;
+    c.Queue("q", 8);
+    c.Node("n1", 4);
+    c.Node("n2", 4);
+    c.Pod(Job("fixed", "q", 1, 1).Preemptible(false).On("n1"));
+    c.Pod(Job("stays", "q", 1, 2).Annotation(key, value).On("n2"));
+    c.Pod(Job("big", "q", 4, 3));
+    c.Run();
+    EXPECT_THAT(c.Evicted(), IsEmpty());
+    // The annotation goes: the search that found nothing is made again.
+    c.Pod(Job("stays", "q", 1, 2).On("n2"));
+    c.Run();
+    EXPECT_THAT(c.Evicted(), ElementsAre("consolidation:stays>n1"));
+  }
+}
+
+TEST(ConsolidationTest, AGangOfWhichOnePodHasToStayGivesItsExtrasOnly) {
+  Cluster c;
+  c.Queue("q", 12);
+  c.Node("n1", 4);
+  c.Node("n2", 4);
+  c.Pod(Job("fixed", "q", 1, 1).Preemptible(false).On("n1"));
+  c.Group(PreemptibleGroup("gang", "q", 2, 2));
+  c.Pod(Member("a", "gang").Annotation("pod.elotl.co/do-not-evict", "true").On("n2"));
+  c.Pod(Member("b", "gang").On("n2"));
+  c.Pod(Job("big", "q", 4, 3));
+  c.Run();
+  EXPECT_THAT(c.Evicted(), IsEmpty());
+}
+
+TEST(ReclaimTest, APodThatHasToStayIsReclaimedAllTheSame) {
+  Cluster c;
+  c.Queue("a", 2);
+  c.Queue("b", 2);
+  c.Node("n1", 4);
+  c.Pod(Job("borrows", "b", 4, 1).Annotation("pod.elotl.co/do-not-evict", "true").On("n1"));
+  c.Pod(Job("asks", "a", 2, 2));
+  c.Run();
+  EXPECT_THAT(c.Evicted(), ElementsAre("reclaim:borrows"));
+}
+
 TEST(ConsolidationTest, NonPreemptibleWorkIsNeverMovedAndNeverMovesOthers) {
   Cluster c;
   TwoJobsOnTwoNodes(c, /*preemptible=*/false);

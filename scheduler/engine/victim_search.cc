@@ -162,7 +162,8 @@ VictimSearch::Join VictimSearch::MayJoin(const Rules& rules, PotentialVictims& t
   taken.units.pop_back();
   if (refusal == ReclaimRefusal::kNone) return Join::kTaken;
   if (rules.others_move) {
-    return state_.workload(unit.workload).IsMovable() ? Join::kMoved : Join::kNotThis;
+    const bool movable = state_.workload(unit.workload).IsMovable() && !AnyStays(state_, unit.pods);
+    return movable ? Join::kMoved : Join::kNotThis;
   }
   return refusal == ReclaimRefusal::kGivesNoExcess ? Join::kNotThis : Join::kNoMore;
 }

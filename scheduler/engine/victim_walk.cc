@@ -82,6 +82,11 @@ void LeafVictims::Open(const QueueOrderKey& key) {
     VictimUnit unit;
     // The last unit is what is left of the workload, unless extras are all that may go.
     unit.core = core && i + 1 == units.size();
+    // Queue policy goes before the wish of a pod to stay; to move it would only save capacity.
+    if (filter_.movable_only && AnyStays(state_, units[i])) {
+      keeps_core = true;
+      continue;
+    }
     const bool refused = IsRefused(units[i]);
     const bool young = !refused && IsTooYoung(workload, start, units[i]);
     any_young = any_young || young;
@@ -155,6 +160,11 @@ LeafVictims::Protection LeafVictims::Protected() const {
         std::min(protection.first_end, state_.StartOf(workload) + filter_.protection);
   }
   return protection;
+}
+
+bool AnyStays(const state::ClusterState& state, const std::vector<state::PodId>& pods) {
+  return std::any_of(pods.begin(), pods.end(),
+                     [&](state::PodId pod) { return state.pod(pod).do_not_disrupt; });
 }
 
 VictimUnit::Place PlaceOf(const state::ClusterState& state, const state::PodRecord& pod) {

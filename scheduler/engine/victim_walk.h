@@ -65,8 +65,11 @@ struct VictimFilter {
   // Pods that started too short a time ago to be moved are left alone, with the core of their
   // workload. Null: none.
   const MoveHistory* moves = nullptr;
-  bool movable_only = false;  // only workloads that may be moved
+  bool movable_only = false;  // only workloads that may be moved, without pods that have to stay
 };
+
+// Some of the pods are not to be moved (state::PodRecord::do_not_disrupt).
+bool AnyStays(const state::ClusterState& state, const std::vector<state::PodId>& pods);
 
 // Each once.
 std::vector<state::PodClassId> ClassesOf(const state::ClusterState& state,

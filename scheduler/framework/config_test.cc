@@ -54,9 +54,9 @@ std::string Text(const Profile& profile) {
   R"(,{"name":"DefaultBinder"})"
 
 constexpr char kDefaults[] =
-    "GpuKind/1 NodeReady/1 NodeUnschedulable/1/f NodeDeclaredFeatures/1/f NodeAffinity/2 "
-    "TaintToleration/3 "
-    "NodeResourcesFit/1/f GpuSharing/1 DynamicResources/1 NodePorts/1/f VolumeRestrictions/1/f "
+    "GpuKind/1 NodeReady/1 NodeUnschedulable/1/f NodeDeclaredFeatures/1/f InstanceWishes/1 "
+    "NodeAffinity/2 TaintToleration/3 NodeResourcesFit/1/f GpuSharing/1 DynamicResources/1 "
+    "NodePorts/1/f VolumeRestrictions/1/f "
     "NodeVolumeLimits/1/f VolumeBinding/1 VolumeZone/1/f PodTopologySpread/2 InterPodAffinity/2 "
     "ResourceType/1 NodePlacement/1";
 
@@ -241,7 +241,8 @@ TEST(ConfigTest, Refusals) {
 // Files of kube-scheduler's mean what they mean there.
 TEST(ConfigTest, OtherSchedulersHaveTheDefaultsOfKubeScheduler) {
   constexpr char kUpstream[] =
-      "GpuKind/1/f NodeReady/1/f NodeUnschedulable/1/f NodeName/1/f TaintToleration/3 "
+      "GpuKind/1/f NodeReady/1/f NodeUnschedulable/1/f NodeName/1/f InstanceWishes/1 "
+      "TaintToleration/3 "
       "NodeAffinity/2 NodePorts/1/f NodeResourcesFit/1 GpuSharing/1 VolumeRestrictions/1/f "
       "NodeVolumeLimits/1/f VolumeBinding/1 VolumeZone/1/f PodTopologySpread/2 InterPodAffinity/2 "
       "DynamicResources/2 NodeDeclaredFeatures/1/f ResourceType/1 NodePlacement/1 "

@@ -100,12 +100,12 @@ bool operator==(const StringMap& a, const StringMap& b) {
 
 bool IsRelevantAnnotation(absl::string_view key) {
   return key == kPodGroupAnnotation || key == kReceivedResourceTypeAnnotation ||
-         key == "cluster-autoscaler.kubernetes.io/safe-to-evict" ||
-         key == "karpenter.sh/do-not-disrupt" || absl::StartsWith(key, "gpu-") ||
-         absl::StartsWith(key, "kai.scheduler/") || absl::StartsWith(key, "fairlead.dev/") ||
-         absl::StartsWith(key, "kwok.x-k8s.io/") || absl::StartsWith(key, kMigPrefix) ||
-         key == kGpuIndexAnnotation || key == kSharedGpuConfigMapAnnotation ||
-         key == kMirrorPodAnnotation;
+         key == kSafeToEvictAnnotation || key == kKarpenterDoNotDisruptAnnotation ||
+         absl::StartsWith(key, kLunaNodePrefix) || key == kLunaDoNotEvictAnnotation ||
+         absl::StartsWith(key, "gpu-") || absl::StartsWith(key, "kai.scheduler/") ||
+         absl::StartsWith(key, "fairlead.dev/") || absl::StartsWith(key, "kwok.x-k8s.io/") ||
+         absl::StartsWith(key, kMigPrefix) || key == kGpuIndexAnnotation ||
+         key == kSharedGpuConfigMapAnnotation || key == kMirrorPodAnnotation;
 }
 
 std::string VerdictHashOf(absl::string_view verdict_json) {

@@ -12,6 +12,7 @@
 #include "scheduler/plugins/gpu_kind.h"
 #include "scheduler/plugins/gpu_sharing.h"
 #include "scheduler/plugins/image_locality.h"
+#include "scheduler/plugins/instance_wishes.h"
 #include "scheduler/plugins/inter_pod_affinity.h"
 #include "scheduler/plugins/node_affinity.h"
 #include "scheduler/plugins/node_declared_features.h"
@@ -46,11 +47,11 @@ absl::Status RegisterThem(framework::Registry& registry) {
 
 absl::Status RegisterAll(framework::Registry& registry) {
   return RegisterThem<DynamicResources, Extender, GpuFragmentation, GpuKind, GpuSharing,
-                      ImageLocality, InterPodAffinity, NodeAffinity, NodeDeclaredFeatures, NodeName,
-                      NodePlacement, NodePorts, NodeReady, NodeResourcesBalancedAllocation,
-                      NodeResourcesFit, NodeUnschedulable, NodeVolumeLimits, Numa,
-                      PodTopologySpread, ResourceType, TaintToleration, VolumeBinding,
-                      VolumeRestrictions, VolumeZone>(registry);
+                      ImageLocality, InstanceWishes, InterPodAffinity, NodeAffinity,
+                      NodeDeclaredFeatures, NodeName, NodePlacement, NodePorts, NodeReady,
+                      NodeResourcesBalancedAllocation, NodeResourcesFit, NodeUnschedulable,
+                      NodeVolumeLimits, Numa, PodTopologySpread, ResourceType, TaintToleration,
+                      VolumeBinding, VolumeRestrictions, VolumeZone>(registry);
 }
 
 framework::RegistryPtr BuiltIn() {

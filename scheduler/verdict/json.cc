@@ -236,7 +236,7 @@ std::string Write(const Verdict& v, const Lists& lists) {
   out.NumberIfSet("podsWaiting", v.pods_waiting).NumberIfSet("podsRunning", v.pods_running);
   out.NumberIfSet("minMember", v.min_member)
       .NumberIfSet("observedGeneration", v.observed_generation);
-  out.TextIfSet("subject", lists.subject);
+  out.TextIfSet("subject", lists.subject).TextIfSet("estimate", ToValidUtf8(v.estimate));
   if (IsFinite(v.until)) out.Text("until", TimeText(*v.until));
   if (IsFinite(v.expected_at)) out.Text("expectedAt", TimeText(*v.expected_at));
   out.ListIfAny("nodeRequests", lists.node_requests).ListIfAny("unblockers", lists.unblockers);

@@ -541,6 +541,7 @@ std::string Message(const Verdict& verdict) {
   if (!words.advice.empty()) {
     AppendSentence(message, absl::StrCat("What helps: ", absl::StrJoin(words.advice, "; or ")));
   }
+  AppendSentence(message, verdict.estimate);
   if (!verdict.details.empty()) AppendSentence(message, absl::StrJoin(verdict.details, "; "));
   return Bounded(std::move(message));
 }

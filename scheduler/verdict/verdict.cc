@@ -184,6 +184,7 @@ std::string Hash(const Verdict& v) {
   hash.Add(int64_t{v.until.has_value()});
   if (v.until.has_value()) hash.Add(absl::ToUnixSeconds(*v.until));
   hash.Add(v.min_member).Add(v.observed_generation);
+  if (!v.estimate.empty()) hash.Add(v.estimate);
   return hash.Hex();
 }
 
@@ -232,8 +233,9 @@ bool SameButForPassingNumbers(const Verdict& a, const Verdict& b) {
   };
   return a.code == b.code && a.scope == b.scope && a.min_member == b.min_member &&
          a.observed_generation == b.observed_generation && a.until == b.until && same_block() &&
-         a.queue == b.queue && a.subject == b.subject && a.unblockers == b.unblockers &&
-         a.details == b.details && a.node_requests == b.node_requests &&
+         a.queue == b.queue && a.subject == b.subject && a.estimate == b.estimate &&
+         a.unblockers == b.unblockers && a.details == b.details &&
+         a.node_requests == b.node_requests &&
          std::equal(a.demand.begin(), a.demand.end(), b.demand.begin(), b.demand.end(),
                     same_demand) &&
          (!DependsOnNodes(a.code) ||

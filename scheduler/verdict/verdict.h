@@ -140,6 +140,9 @@ struct Verdict {
   // problem of the queue; empty: there is no such queue), kNoInstanceTypeFits ("its node selector
   // or affinity", if types on offer could run it but for that).
   std::string subject;
+  // Of a workload with scheduling gates that wants to know it (annotation fairlead.dev/estimate):
+  // what would be provisioned for it now, and at what price. One clause; empty: not asked for.
+  std::string estimate;
   // The end of its preemption delay, if pods could be evicted for it then. Set with
   // kPreemptionDelay and with capacity codes.
   std::optional<absl::Time> until;
@@ -153,7 +156,7 @@ struct Verdict {
 // A hash of everything except changing numbers: two verdicts with equal hashes need no new write.
 // It excludes position, counts of pods and nodes, whether victims were sought, used and missing
 // amounts, expected_at, amounts in the texts of details and unblockers (WithoutAmounts), the order
-// of predicates, and all predicates if policy holds the workload.
+// of predicates, and all predicates if policy holds the workload. Amounts of the estimate count.
 std::string Hash(const Verdict& verdict);
 
 // True only if the hashes are equal; computes no hash. False proves nothing.
