@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "autoscale-hook/hook_impl.h"
 #include "autoscale-hook/machines/announced.h"
+#include "autoscale-hook/machines/disruption_budgets.h"
 #include "autoscale-hook/machines/lifecycle.h"
 #include "autoscale-hook/machines/lost_machines.h"
 #include "autoscale-hook/machines/removal.h"
@@ -186,11 +187,14 @@ void Hook::Impl::CountFound(const Machine& machine, absl::Time now) {
 void Hook::Impl::Continue(Impl& former) {
   backoff_.Continue(std::move(former.backoff_));
   shapes_ = std::move(former.shapes_);
+  boot_times_ = std::move(former.boot_times_);
   rate_.Continue(std::move(former.rate_));
   guard_.Continue(std::move(former.guard_));
   pools_ = std::move(former.pools_);
   linked_ = std::move(former.linked_);
   node_lists_.Continue(former.node_lists_);
+  emptying_.Continue(former.emptying_);
+  removal_pace_ = former.removal_pace_;
   catalogs_.Continue(former.catalogs_);
   ledger_.TakeLost(former.ledger_);
 }
@@ -288,11 +292,21 @@ void Hook::Impl::AdvanceUnseen(const NodesByRow& nodes, StepContext& context) {
   }
 }
 
-CapUsage Hook::Impl::UsageOf(const StepContext& context) const {
+CapUsage Hook::Impl::UsageOf(const StepContext& context,
+                             const std::set<std::string>* queues) const {
   CapUsage usage;
+  const auto is_asked = [queues](const Machine& machine) {
+    return queues == nullptr || queues->contains(machine.desired.queue);
+  };
   const auto add = [&](const MachineView& view) {
-    const int64_t node_gpus =
-        view.registered() ? model::Get(view.node()->allocatable, model::kGpuName) / 1000 : 0;
+    if (!is_asked(*view.machine)) return;
+    // Of nodes whose GPUs are divided the request alone says how many they have.
+    const auto pool = pools_.find(view.request().pool);
+    const bool divided = pool != pools_.end() &&
+                         pool->second.gpu_sharing.strategy != model::GpuPartition::Strategy::kNone;
+    const int64_t node_gpus = view.registered() && !divided
+                                  ? model::Get(view.node()->allocatable, model::kGpuName) / 1000
+                                  : 0;
     for (int64_t i = view.CountMachines(); i > 0; --i) {
       usage.Add(view.request(), catalogs_.Of(view.request()), node_gpus);
     }
@@ -308,7 +322,7 @@ CapUsage Hook::Impl::UsageOf(const StepContext& context) const {
   for (const auto& [key, machine] : ledger_.rows()) {
     // A request that is written again for a lost machine counts with that machine.
     const bool counts = !machine.seen() && !machine.lost && !ledger_.HasLost(machine.name());
-    if (counts) usage.Add(machine.desired, catalogs_.Of(machine.desired));
+    if (counts && is_asked(machine)) usage.Add(machine.desired, catalogs_.Of(machine.desired));
   }
   return usage;
 }
@@ -319,6 +333,10 @@ void Hook::Impl::LearnShapes(StepContext& context) {
     const model::NodeRequest& request = view.request();
     if (view.machine->shape_learned || request.allocatable.empty()) continue;
     view.machine->shape_learned = true;
+    if (request.launched_at.has_value() && request.ready_at.has_value()) {
+      boot_times_.Learn(request.instance_type, request.pool,
+                        *request.ready_at - *request.launched_at);
+    }
     const InstanceType* type = catalogs_.Of(request).Find(request.instance_type);
     if (type == nullptr) continue;
     const model::ResourceList promised = Announced(request).value_or(
@@ -328,6 +346,16 @@ void Hook::Impl::LearnShapes(StepContext& context) {
       ++offers_version_;
     }
   }
+}
+
+void Hook::Impl::LearnOverhead(const StepContext& context) {
+  std::vector<ObservedShapes::NodeOverhead> nodes;
+  for (const MachineView& view : context.views) {
+    if (view.request().phase != model::NodeRequestPhase::kReady || !view.ready()) continue;
+    nodes.push_back({view.request().instance_type, view.request().pool, GpusOf(view.request()) > 0,
+                     &view.node()->daemon_requests});
+  }
+  if (shapes_.LearnOverhead(nodes)) ++offers_version_;
 }
 
 // The request that a node came from, as far as its labels, the catalogue and its pool tell it.
@@ -398,7 +426,17 @@ void Hook::Impl::AdoptNode(const NodeUse& node, const Machine* lost, StepContext
   context.out.created.push_back({std::move(request), model::Node(), /*adopted=*/true});
 }
 
+void Hook::Impl::ScaleDown(const Demand& demand, Evacuation* evacuation, StepContext& context) {
+  const bool nodes_wanted = std::any_of(demand.begin(), demand.end(),
+                                        [](const DemandItem& item) { return item.charged; });
+  DisruptionBudgets budgets(context);
+  const RemovalFreeze freeze(context);
+  emptying_.Advance(context, budgets, evacuation, nodes_wanted, freeze.on());
+  RemoveUnneeded(context, budgets, freeze, removal_pace_);
+}
+
 StepOutput Hook::Impl::Step(const StepInput& input, Placement& placement) {
+  static const std::vector<QueueCap> kNoCaps;
   StepOutput out;
   const std::vector<const model::NodePool*> pools = TakePools(input);
   const NodesByRow nodes =
@@ -407,6 +445,7 @@ StepOutput Hook::Impl::Step(const StepInput& input, Placement& placement) {
                       .hook = hook_,
                       .now = absl::FromUnixSeconds(absl::ToUnixSeconds(input.now)),
                       .pools = pools,
+                      .queue_caps = input.queue_caps == nullptr ? kNoCaps : *input.queue_caps,
                       .backoff = backoff_,
                       .ledger = ledger_,
                       .views = {},
@@ -422,8 +461,9 @@ StepOutput Hook::Impl::Step(const StepInput& input, Placement& placement) {
     TakeMachines(nodes, context);
     for (MachineView& view : context.views) AdvanceLifecycle(view, context);
     LearnShapes(context);
+    LearnOverhead(context);
     RecallPurchases(demand, input.members, context);
-    RemoveUnneeded(context);
+    ScaleDown(demand, input.evacuation, context);
     out.node_list = node_lists_.Next(context.unproved, context.now, out.wake_at);
     JudgePurchases(demand, input.members, nodes, context);
     // Before a machine is told to go, its request must say whether it was of use.
@@ -443,7 +483,8 @@ StepOutput Hook::Impl::Step(const StepInput& input, Placement& placement) {
 }
 
 absl::StatusOr<model::Node> Hook::Impl::ExpectedNode(
-    const model::NodeRequest& request, const std::vector<const model::NodePool*>& pools) const {
+    const model::NodeRequest& request, const std::vector<const model::NodePool*>& pools,
+    bool registered) const {
   const InstanceType* type = catalogs_.Of(request).Find(request.instance_type);
   if (type == nullptr) {
     return absl::NotFoundError(absl::StrCat("NodeRequest ", request.meta.name,
@@ -461,10 +502,11 @@ absl::StatusOr<model::Node> Hook::Impl::ExpectedNode(
                  request.meta.name);
   // Another catalogue may say something else by now. What was ordered counts against the caps.
   if (auto announced = Announced(request)) node.allocatable = *std::move(announced);
-  shapes_.Apply(node);
+  registered ? shapes_.ApplySize(node) : shapes_.Apply(node);
   if (const std::optional<int64_t> gpus = OrderedGpus(request); gpus.has_value()) {
     const int64_t has = model::Get(node.allocatable, model::kGpuName);
-    model::Set(node.allocatable, model::kGpuName, std::min(has, *gpus * 1000));
+    const int64_t most = *gpus * 1000 * pool->gpu_sharing.CountOfEach();
+    model::Set(node.allocatable, model::kGpuName, std::min(has, most));
   }
   return node;
 }
@@ -530,9 +572,14 @@ StepOutput Hook::Step(const StepInput& input, Placement& placement) {
   return impl_->Step(input, placement);
 }
 
-absl::StatusOr<model::Node> Hook::ExpectedNode(
-    const model::NodeRequest& request, const std::vector<const model::NodePool*>& pools) const {
-  return impl_->ExpectedNode(request, pools);
+absl::StatusOr<model::Node> Hook::ExpectedNode(const model::NodeRequest& request,
+                                               const std::vector<const model::NodePool*>& pools,
+                                               bool registered) const {
+  return impl_->ExpectedNode(request, pools, registered);
+}
+
+absl::Duration Hook::ExpectedBoot(const model::NodeRequest& request) const {
+  return impl_->ExpectedBoot(request);
 }
 
 int64_t Hook::GpusOf(const model::NodeRequest& request) const { return impl_->GpusOf(request); }

@@ -28,10 +28,13 @@
 #include "absl/time/time.h"
 #include "autoscale-hook/catalog/catalog.h"
 #include "autoscale-hook/demand.h"
+#include "autoscale-hook/machines/evacuation.h"
 #include "autoscale-hook/machines/machine_ledger.h"
 #include "autoscale-hook/machines/machine_report.h"
 #include "autoscale-hook/machines/node_lists.h"
 #include "autoscale-hook/planner/placement.h"
+#include "autoscale-hook/planner/queue_caps.h"
+#include "autoscale-hook/provisioning/estimate.h"
 #include "autoscale-hook/provisioning/guard_options.h"
 #include "scheduler/model/action.h"
 #include "scheduler/model/workload_objects.h"
@@ -54,8 +57,19 @@ struct HookOptions {
   absl::Duration backoff_initial = absl::Minutes(1);  // per type, zone and capacity type
   absl::Duration backoff_max = absl::Minutes(30);
   absl::Duration expected_boot = absl::Minutes(3);  // shown to users as expected time
+  // No node is removed before it has run for so long, from its launch on.
+  absl::Duration minimum_lifetime = absl::ZeroDuration();
+  // Providers bill begun periods: a node is removed shortly before the next one begins. Zero: they
+  // bill by the second.
+  absl::Duration billing_period = absl::ZeroDuration();
+  // Of pools that do not say; unneeded_after is its consolidate_after.
+  model::Disruption disruption;
+  // A node with pods is emptied if what that saves in so long is more than what it costs.
+  absl::Duration consolidation_horizon = absl::Hours(1);
   int64_t max_new_requests_per_step = 1000;
   int64_t max_removals_per_step = 100;
+  // Nodes that are removed within a minute, or a tenth of all if that is more.
+  int64_t removals_per_minute = 100;
   // Demand is gathered until nothing new has come for `quiet`, at most `max`; zero: no gathering.
   absl::Duration gathering_quiet = absl::Milliseconds(300);
   absl::Duration gathering_max = absl::Seconds(3);
@@ -79,8 +93,14 @@ struct NodeUse {
   // True if the node has pods (except those of DaemonSets and static pods), pods are pipelined to
   // it, or an annotation holds it. Ordered nodes that have not registered have a value, too.
   bool needed = false;
+  // Needed, and only because pods are on it.
+  bool needed_by_pods_alone = false;
+  // The cloud takes its machine back soon: spot capacity, maintenance.
+  bool interrupted = false;
   std::string provider_id;
   model::ResourceList allocatable;  // while it is registered
+  // What pods of DaemonSets and static pods on it request.
+  model::ResourceList daemon_requests = {};
   // The request's fields from the node's labels; used only if the request object is gone.
   std::string instance_type, pool, zone;
   bool spot = false;
@@ -99,6 +119,10 @@ struct StepInput {
   // Every node from a request, ordered ones too, by name. A request without an entry counts as
   // needed: nothing is removed on missing data.
   const std::vector<NodeUse>* nodes = nullptr;
+  // Of queues that have one, by name; null: none.
+  const std::vector<QueueCap>* queue_caps = nullptr;
+  // Null: no node with pods is emptied.
+  Evacuation* evacuation = nullptr;
 };
 
 // What a call to a provider is about: its answer is matched by the request's uid and the machine's
@@ -132,9 +156,14 @@ struct StepOutput {
   std::vector<std::string> withdrawn;
   // In the order of the demand; together they have its members, and none has members of two items.
   std::vector<DemandOutcome> outcomes;
-  // Names of requests that are gone and whose machines a provider has reported: their nodes may
-  // belong to them from now on.
-  std::vector<std::string> found;
+  // Names of requests whose nodes are to be seen otherwise from now on: they begin or cease to be
+  // emptied (Machine::emptying); or the request is gone, and a provider has reported its machine.
+  std::vector<std::string> look_again;
+  // Nodes whose pods are to be evicted, until the next Step says otherwise (machines/emptying.h).
+  struct EmptiedNode {
+    std::string name, why;
+  };
+  std::vector<EmptiedNode> emptied;
   // The earliest instant at which a Step could do something new although nothing changed
   // (time-outs, back-off, unneeded_after, gathering); infinite future if none. It is a whole
   // second, as a Step truncates its `now`, except for gathering. A Step at that instant finds its
@@ -178,14 +207,23 @@ class Hook {
   [[nodiscard]] std::vector<std::vector<std::string>> LabelsOnOffer(
       const std::vector<const model::NodePool*>& pools) const;
 
+  // What would be provisioned for the item now if there were no other demand and no caps. Changes
+  // nothing. Without `pools`: from the default pool.
+  [[nodiscard]] Estimate EstimateFor(const DemandItem& item,
+                                     const std::vector<const model::NodePool*>& pools,
+                                     Placement& placement, absl::Time now) const;
+
   // The node that a request stands for, from its fields alone; for rebuilding ordered nodes at
   // start. It is usable: without startup taints. NotFound if the catalogue no longer has the type.
   // Labels and taints of its pool come from `pools`, or if that is empty from the pools of the last
   // Step. Its size is as announced, or that of the last node of its type and pool, with no more
-  // GPUs than were ordered.
+  // GPUs than were ordered; less what DaemonSets will take of it, unless it has registered: then
+  // their pods count as they come.
   [[nodiscard]] absl::StatusOr<model::Node> ExpectedNode(
-      const model::NodeRequest& request,
-      const std::vector<const model::NodePool*>& pools = {}) const;
+      const model::NodeRequest& request, const std::vector<const model::NodePool*>& pools = {},
+      bool registered = false) const;
+  // How long the machine takes from its launch until its node is usable, as others did.
+  [[nodiscard]] absl::Duration ExpectedBoot(const model::NodeRequest& request) const;
   // The GPUs that the request was made for, in devices.
   [[nodiscard]] int64_t GpusOf(const model::NodeRequest& request) const;
   // The API server's answer to CreateNodeRequest. Until a creation is refused for certain, or is

@@ -48,6 +48,8 @@ class HookTest : public ::testing::Test {
     uses.reserve(nodes_.size());
     for (const auto& [name, node] : nodes_) uses.push_back(node);
     input.nodes = &uses;
+    input.evacuation = evacuation_;
+    input.queue_caps = &queue_caps_;
     StepOutput out = hook_->Step(input, placement_);
     if (answer_lists_ && AnswerList(out, absl::OkStatus())) {
       static const Demand kNone;  // it was planned for already
@@ -195,6 +197,8 @@ class HookTest : public ::testing::Test {
   HookOptions options_;
   std::unique_ptr<Hook> hook_;
   ArithmeticPlacement placement_;
+  Evacuation* evacuation_ = nullptr;
+  std::vector<QueueCap> queue_caps_;
   absl::Time now_ = kStart;
   std::map<std::string, model::NodeRequest> requests_;
   std::map<std::string, std::string> shown_;  // to the hook: name -> uid

@@ -13,8 +13,11 @@
 
 #include "autoscale-hook/catalog/catalogs.h"
 #include "autoscale-hook/hook.h"
+#include "autoscale-hook/machines/boot_times.h"
+#include "autoscale-hook/machines/emptying.h"
 #include "autoscale-hook/machines/machine_reports.h"
 #include "autoscale-hook/machines/observed_shapes.h"
+#include "autoscale-hook/machines/removal.h"
 #include "autoscale-hook/machines/step_context.h"
 #include "autoscale-hook/planner/caps.h"
 #include "autoscale-hook/planner/planner.h"
@@ -48,13 +51,19 @@ class Hook::Impl {
   }
   StepOutput Step(const StepInput& input, Placement& placement);
   absl::StatusOr<model::Node> ExpectedNode(const model::NodeRequest& request,
-                                           const std::vector<const model::NodePool*>& pools) const;
+                                           const std::vector<const model::NodePool*>& pools,
+                                           bool registered) const;
+  [[nodiscard]] absl::Duration ExpectedBoot(const model::NodeRequest& request) const {
+    return boot_times_.Expect(request.instance_type, request.pool, options_.expected_boot);
+  }
   int64_t GpusOf(const model::NodeRequest& request) const {
     return hook::GpusOf(request, catalogs_.Of(request));
   }
   std::vector<model::Node> NodesOnOffer(std::vector<const model::NodePool*> pools) const;
   std::vector<std::vector<std::string>> LabelsOnOffer(
       std::vector<const model::NodePool*> pools) const;
+  Estimate EstimateFor(const DemandItem& item, std::vector<const model::NodePool*> pools,
+                       Placement& placement, absl::Time now) const;
   void OnProviderResult(const ProviderCall& call, const absl::Status& status, absl::Time now,
                         const std::string& machine_id);
   void OnCreateResult(const std::string& name, const absl::Status& status, absl::Time now);
@@ -91,11 +100,14 @@ class Hook::Impl {
   void AdvanceLostRows(const NodesByRow& nodes, StepContext& context);
   void AdvanceUnseen(const NodesByRow& nodes, StepContext& context);
   void LearnShapes(StepContext& context);
+  void LearnOverhead(const StepContext& context);
+  void ScaleDown(const Demand& demand, Evacuation* evacuation, StepContext& context);
   void AdoptOrphans(const NodesByRow& nodes, StepContext& context);
   void AdoptNode(const NodeUse& node, const Machine* lost, StepContext& context,
                  std::map<std::string, Orphan>& seen);
   model::NodeRequest RequestOf(const NodeUse& orphan, const StepContext& context) const;
-  CapUsage UsageOf(const StepContext& context) const;
+  // `queues`: of what was provisioned for them; null: of all.
+  CapUsage UsageOf(const StepContext& context, const std::set<std::string>* queues = nullptr) const;
 
   // ---- demand (provisioning.cc)
   class GuardedPlacement;
@@ -113,14 +125,22 @@ class Hook::Impl {
   Held WhyHeld(const DemandItem& item, StepContext& context);
   // Learns from requests of a former process.
   void RecallPurchases(const Demand& demand, const DemandMembers* members, StepContext& context);
-  PlanInput MakePlanInput(const StepContext& context, CapUsage& usage);
+  std::unique_ptr<Placement> Guarded(Placement& placement, absl::Time now) const;
+  // Of these pools; those in back-off as resting.
+  void AddOffers(const std::vector<const model::NodePool*>& pools, absl::Time now,
+                 PlanInput& input) const;
+  PlanInput MakePlanInput(const StepContext& context,
+                          const std::vector<const QueueCap*>& queue_caps, CapUsage& usage);
   // Drops the nodes of workloads beyond the rate of provisioning.
   void KeepToRate(const Demand& demand, Plan& plan, StepContext& context);
   // `planned`: for each outcome of the plan, its workload as an item of its own; null if the plan
   // has no nodes for it.
   using Planned = std::vector<std::unique_ptr<DemandItem>>;
-  // The plan for some items of the demand: for those that are charged, or for the others.
+  // The plan for some items of the demand: charged or not, and below the same caps of queues. So
+  // the nodes of queues with caps are planned for their pods alone.
   struct PartPlan {
+    bool charged = true;
+    std::vector<const QueueCap*> queue_caps;
     std::vector<size_t> items;       // indexes in the demand, ascending
     const Demand* demand = nullptr;  // those items
     Demand copy;                     // of them, if they are not all
@@ -131,9 +151,10 @@ class Hook::Impl {
     size_t first_new = 0;                    // of its nodes in StepOutput::created
     size_t next_item = 0, next_outcome = 0;  // that are reported next
   };
-  // Divides the items that may be planned now; returns of each of the others why not.
-  std::vector<Held> SelectItems(const Demand& demand, StepContext& context, PartPlan& charged,
-                                PartPlan& uncharged);
+  // Divides the items that may be planned now into parts: first what is charged, each time in the
+  // order of their first items. Returns of each of the others why not.
+  std::vector<Held> SelectItems(const Demand& demand, StepContext& context,
+                                std::vector<PartPlan>& parts);
   void MakePartPlan(const Demand& demand, Placement& placement, StepContext& context,
                     PartPlan& part);
   // Requests the nodes of the plan, as far as the rate allows.
@@ -154,10 +175,13 @@ class Hook::Impl {
   MachineLedger ledger_;
   LaunchBackoff backoff_;
   ObservedShapes shapes_;
+  BootTimes boot_times_;
   uint64_t offers_version_ = 0;
   Gathering gathering_;
   NodeLists node_lists_;
   MachineReports reports_;
+  NodeEmptying emptying_;
+  RemovalPace removal_pace_;
   ProvisioningRate rate_;
   ProvisioningGuard guard_;
   model::NodePool default_pool_;

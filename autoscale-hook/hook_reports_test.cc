@@ -140,7 +140,7 @@ TEST_F(ReportsTest, MachineWithoutARequestCountsAndIsEnded) {
   EXPECT_THAT(All<model::TerminateNode>(StepAndApply()), IsEmpty()) << "its request may come";
   const int lists = lists_;
   const StepOutput out = AfterGrace();
-  EXPECT_THAT(out.found, ElementsAre("fl-old-1"));
+  EXPECT_THAT(out.look_again, ElementsAre("fl-old-1"));
   EXPECT_EQ(lists_, lists + 1) << "nodes are listed before";
   const auto ends = All<model::TerminateNode>(out);
   ASSERT_EQ(ends.size(), 1u);
@@ -167,7 +167,7 @@ TEST_F(ReportsTest, MachineWithoutARequestAndWithANodeIsAdopted) {
   nodes_["ip-1"].provider_id = "cloud://old";
   nodes_["ip-1"].needed = true;
   const StepOutput out = AfterGrace();
-  EXPECT_THAT(out.found, IsEmpty());
+  EXPECT_THAT(out.look_again, IsEmpty());
   EXPECT_THAT(All<model::TerminateNode>(out), IsEmpty());
   EXPECT_EQ(TheName(), "fl-old-1");
   StepAndApply();
@@ -184,7 +184,7 @@ TEST_F(ReportsTest, MachinesOfOthersAreLeftAlone) {
 TEST_F(ReportsTest, MachineWithoutARequestThatGoesIsForgotten) {
   ReportLost(MachineState::kRunning);
   ReportLost(MachineState::kGone);
-  EXPECT_THAT(AfterGrace().found, IsEmpty());
+  EXPECT_THAT(AfterGrace().look_again, IsEmpty());
 }
 
 // ---- what providers sell

@@ -79,7 +79,7 @@ inline void ShowRequests(Hook& hook, const std::map<std::string, model::NodeRequ
   }
 }
 
-// Resources, node selector and NoSchedule taints, nothing else.
+// Resources, node selector, wishes and NoSchedule taints, nothing else.
 class ArithmeticPlacement : public Placement {
  public:
   int64_t CountThatFit(const model::Node& node, const std::vector<Load>& already,
@@ -94,6 +94,8 @@ class ArithmeticPlacement : public Placement {
                       [&](const model::Toleration& t) { return t.Tolerates(taint); });
       if (taint.effect != model::TaintEffect::kPreferNoSchedule && !tolerated) return 0;
     }
+    const int64_t gpus = model::Get(node.allocatable, model::kGpuName) / 1000;
+    if (!model::UnmetWish(*spec->wishes, node.meta.labels, gpus).empty()) return 0;
     int64_t pods = model::Get(node.allocatable, model::kPodsName);
     model::ResourceList left = node.allocatable;
     for (const Load& load : already) {

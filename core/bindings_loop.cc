@@ -328,7 +328,7 @@ void DecisionLoop::Impl::BreakGangs(absl::Time now) {
     for (const state::PodId id : broken.evict) {
       const state::PodRecord& pod = state.pod(id);
       if (IsProtected(pod)) continue;
-      set.push_back({.evict = {pod.ns, pod.name, pod.uid, "PreemptionByScheduler", broken.message},
+      set.push_back({.evict = {pod.ns, pod.name, pod.uid, kEvictionReason, broken.message},
                      .gang = broken.workload,
                      .may_be_refused = false,
                      .for_workload = model::Key(workload.ns, workload.name),

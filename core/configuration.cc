@@ -16,6 +16,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "core/config_fields.h"
+#include "core/config_groups.h"
 #include "core/config_remote_plugins.h"
 #include "core/config_usage.h"
 #include "scheduler/framework/config.h"
@@ -48,7 +49,8 @@ absl::Status ReadGpuLimits(const dom::element& value, const std::string& path,
 constexpr absl::Duration kWatchDelay = absl::Seconds(30);
 
 // Of this version, in the order in which they are told.
-constexpr const char* kProviders[] = {"kwok", "karpenter", "externalgrpc"};
+constexpr const char* kProviders[] = {"kwok", "karpenter", "externalgrpc", "cluster-api",
+                                      "scale-subresource"};
 
 absl::Status ReadNodeClass(const dom::element& value, const std::string& path,
                            model::NodeClassRef& out) {
@@ -78,6 +80,18 @@ absl::Status ReadCloudServer(const dom::element& value, const std::string& path,
   return absl::OkStatus();
 }
 
+absl::Status ReadConsolidation(const dom::element& value, const std::string& path,
+                               model::Disruption& out) {
+  std::string text;
+  FAIRLEAD_RETURN_IF_ERROR(Text(&text)(value, path));
+  if (text != "WhenEmpty" && text != "WhenEmptyOrUnderutilized") {
+    return Bad(path, absl::StrCat("\"", text, "\" must be WhenEmpty or WhenEmptyOrUnderutilized"));
+  }
+  out.consolidation = text == "WhenEmpty" ? model::ConsolidationPolicy::kWhenEmpty
+                                          : model::ConsolidationPolicy::kWhenEmptyOrUnderutilized;
+  return absl::OkStatus();
+}
+
 absl::Status ReadHook(const dom::element& value, const std::string& path,
                       Configuration& configuration) {
   hook::HookOptions& hook = configuration.options.hook;
@@ -96,6 +110,14 @@ absl::Status ReadHook(const dom::element& value, const std::string& path,
                              const std::string& at) { return ReadGpuLimits(limits, at, hook); }},
        {"costLimitPerHour", Dollars(&hook.cost_limit_micro_usd_per_hour)},
        {"unneededAfter", Span(&hook.unneeded_after)},
+       {"minimumLifetime", Span(&hook.minimum_lifetime)},
+       {"billingPeriod", Span(&hook.billing_period)},
+       {"consolidationPolicy",
+        [&hook](const dom::element& policy, const std::string& at) {
+          return ReadConsolidation(policy, at, hook.disruption);
+        }},
+       {"consolidationHorizon", Span(&hook.consolidation_horizon)},
+       {"removalsPerMinute", Count(&hook.removals_per_minute, 1)},
        {"launchTimeout", Span(&hook.launch_timeout)},
        {"readyTimeout", Span(&hook.ready_timeout)},
        {"backoffInitial", Span(&hook.backoff_initial)},
@@ -371,6 +393,16 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
           seen.providers.insert(path);
           return ReadCloudServer(value, path, configuration.external_grpc);
         }},
+       {"clusterApi",
+        [&](const dom::element& value, const std::string& path) {
+          seen.providers.insert("cluster-api");
+          return ReadClusterApi(value, path, configuration.cluster_api);
+        }},
+       {"scaleSubresource",
+        [&](const dom::element& value, const std::string& path) {
+          seen.providers.insert("scale-subresource");
+          return ReadScaleSubresource(value, path, configuration.scale_groups);
+        }},
        {"guests", By(ReadGuests, configuration)},
        {"gpuSharing", By(ReadGpuSharing, options)},
        {"remotePlugins", By(ReadRemotePlugins, options)},
@@ -392,6 +424,10 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
   });
   if (options.hook.provider == "externalgrpc" && configuration.external_grpc.address.empty()) {
     return Bad("externalgrpc.address", "must be set, because hook.provider is externalgrpc");
+  }
+  if (options.hook.provider == "scale-subresource" && configuration.scale_groups.empty()) {
+    return Bad("scaleSubresource.groups",
+               "must have at least one, because hook.provider is scale-subresource");
   }
   return CheckReadyTimeout(configuration);
 }

@@ -22,9 +22,17 @@
 //     costLimitPerHour: "250.00"     # dollars, a string so that it is exact
 //     unneededAfter: 5m              # also launchTimeout, readyTimeout, backoffInitial,
 //     maxNewRequestsPerStep: 1000    # backoffMax, expectedBoot
+//     consolidationPolicy: WhenEmpty # or WhenEmptyOrUnderutilized; of pools that do not say
+//     consolidationHorizon: 1h       # also minimumLifetime, billingPeriod
+//     removalsPerMinute: 100
 //   kwok: {bootDelay: 30s}           # a section makes a provider known to NodePools
 //   externalgrpc: {address: "cloud.example:8086", caFile: ca.pem, certFile: tls.crt,
 //                  keyFile: tls.key, serverName: cloud.example, timeout: 5s}
+//   clusterApi: {kubeconfig: management.kubeconfig, namespace: default, clusterName: prod}
+//   scaleSubresource: {groups: [{apiVersion: machine.openshift.io/v1beta1, kind: MachineSet,
+//     namespace: openshift-machine-api, name: workers, minSize: 0, maxSize: 8, zone: us-east-1a,
+//     instanceType: g6.4xlarge, nodeSelector: {pool: workers},   # or template: {cpu, memory, ..}
+//     deleteAnnotation: {key: example.com/delete}}]}
 //   karpenter: {nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}}
 //   usage: {kValue: "1", halfLifePeriod: 24h, windowSize: 168h, windowType: sliding,
 //           tumblingWindowStartTime: "2026-01-05T00:00:00Z", cronString: "0 0 * * 1",
@@ -61,6 +69,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "core/options.h"
+#include "scheduler/model/scale_group.h"
 
 namespace fairlead::core {
 
@@ -104,6 +113,13 @@ struct CloudServerSettings {
   friend bool operator==(const CloudServerSettings&, const CloudServerSettings&) = default;
 };
 
+// The provider cluster-api: where its objects are.
+struct ClusterApiSettings {
+  std::string kubeconfig;        // of the management cluster; empty: this cluster
+  std::string ns, cluster_name;  // empty: all of them
+  friend bool operator==(const ClusterApiSettings&, const ClusterApiSettings&) = default;
+};
+
 // `own` and the guests of `state` are the scheduler names that count.
 void SetSchedulerNames(std::vector<std::string> own, state::StateOptions& state);
 
@@ -118,6 +134,8 @@ struct Configuration {
   absl::Duration kwok_boot_delay = absl::Seconds(30);
   model::NodeClassRef karpenter_node_class;  // of NodePools that name none; no name: there is none
   CloudServerSettings external_grpc;
+  ClusterApiSettings cluster_api;
+  std::vector<model::ScaleGroup> scale_groups;  // of the provider scale-subresource
   // If a kind's watch has been silent for longer, nothing is evicted, provisioned or removed.
   absl::Duration stale_after = absl::Seconds(60);
   std::string metrics_bind_address;  // empty: no HTTP is served

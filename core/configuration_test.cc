@@ -53,13 +53,13 @@ TEST(ConfigurationTest, AProviderIsNeverChosenByDefault) {
   EXPECT_FALSE(read(R"({"enabled":false,"provider":"kwok"})")->options.hook.enabled);
   EXPECT_EQ(error(R"({"enabled":true})"),
             "hook.provider: must be set if the hook is enabled; known providers: kwok, karpenter, "
-            "externalgrpc");
+            "externalgrpc, cluster-api, scale-subresource");
   EXPECT_EQ(error(R"({"provider":"aws"})"),
             "hook.provider: \"aws\" is not a known provider; known providers: kwok, karpenter, "
-            "externalgrpc");
+            "externalgrpc, cluster-api, scale-subresource");
   EXPECT_EQ(error(R"({"enabled":false,"provider":"aws"})"),
             "hook.provider: \"aws\" is not a known provider; known providers: kwok, karpenter, "
-            "externalgrpc");
+            "externalgrpc, cluster-api, scale-subresource");
 }
 
 TEST(ConfigurationTest, StalenessAndTheLeasesMarginHaveBounds) {
@@ -90,8 +90,8 @@ TEST(ConfigurationTest, ProvidersThatAreConfigured) {
               ElementsAre("kwok", "karpenter"));
   EXPECT_THAT(
       ReadConfiguration({Fairlead(R"("hook":{"provider":"aws"})")}).status().message(),
-      HasSubstr(
-          R"("aws" is not a known provider; known providers: kwok, karpenter, externalgrpc)"));
+      HasSubstr(R"("aws" is not a known provider; known providers: kwok, karpenter, externalgrpc, )"
+                "cluster-api, scale-subresource"));
   EXPECT_THAT(ReadConfiguration({Fairlead(R"("karpenter":{"nodeClassRef":{"kind":"k"}})")})
                   .status()
                   .message(),
@@ -114,7 +114,9 @@ TEST(ConfigurationTest, EveryFieldReachesItsOption) {
       "hook":{"enabled":false,"provider":"kwok","catalogFile":"c.yaml","clusterGPULimit":64,
         "gpuLimits":{"A100":8},"costLimitPerHour":"12.50","unneededAfter":"1m",
         "launchTimeout":"2m","readyTimeout":"3m","backoffInitial":"4s","backoffMax":"5m",
-        "expectedBoot":"6m","maxNewRequestsPerStep":7,"provisioningBurst":5,
+        "expectedBoot":"6m","consolidationPolicy":"WhenEmptyOrUnderutilized",
+        "consolidationHorizon":"2h","minimumLifetime":"7m","billingPeriod":"1h",
+        "removalsPerMinute":11,"maxNewRequestsPerStep":7,"provisioningBurst":5,
         "provisioningPerMinute":4,"totalProvisioningBurst":9,"totalProvisioningPerMinute":8},
       "gpuSharing":{"enabled":false,"namespace":"res","image":"i:1","command":["c","d"],
         "serviceAccountName":"sa","runtimeClassName":"nvidia","indexTimeout":"11s",
@@ -168,6 +170,12 @@ TEST(ConfigurationTest, EveryFieldReachesItsOption) {
   EXPECT_EQ(options.hook.backoff_initial, absl::Seconds(4));
   EXPECT_EQ(options.hook.backoff_max, absl::Minutes(5));
   EXPECT_EQ(options.hook.expected_boot, absl::Minutes(6));
+  EXPECT_EQ(options.hook.disruption.consolidation,
+            model::ConsolidationPolicy::kWhenEmptyOrUnderutilized);
+  EXPECT_EQ(options.hook.consolidation_horizon, absl::Hours(2));
+  EXPECT_EQ(options.hook.minimum_lifetime, absl::Minutes(7));
+  EXPECT_EQ(options.hook.billing_period, absl::Hours(1));
+  EXPECT_EQ(options.hook.removals_per_minute, 11);
   EXPECT_EQ(options.hook.max_new_requests_per_step, 7);
   EXPECT_EQ(read->kwok_boot_delay, absl::Seconds(8));
   EXPECT_EQ(options.gang_refusals.grace, absl::Seconds(9));
@@ -244,6 +252,11 @@ TEST(ConfigurationTest, ErrorsNameDocumentAndPath) {
       {{Fairlead(R"("hook":{"unneededAfter":300})")}, 0, "hook.unneededAfter", "duration"},
       {{Fairlead(R"("hook":{"unneededAfter":"-5m"})")}, 0, "hook.unneededAfter", "duration"},
       {{Fairlead(R"("hook":{"unneededAfter":"inf"})")}, 0, "hook.unneededAfter", "duration"},
+      {{Fairlead(R"("hook":{"consolidationPolicy":"Always"})")},
+       0,
+       "hook.consolidationPolicy",
+       "must be WhenEmpty or WhenEmptyOrUnderutilized"},
+      {{Fairlead(R"("hook":{"removalsPerMinute":0})")}, 0, "hook.removalsPerMinute", "1"},
       {{Fairlead(R"("hook":{"launchTimeout":"0s"})")}, 0, "hook.launchTimeout", "more than zero"},
       {{Fairlead(R"("hook":{"backoffMax":"1s"})")}, 0, "hook.backoffMax", "less than"},
       {{Fairlead(R"("staleAfter":"2m","hook":{"provider":"kwok","readyTimeout":"149s"})")},

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "autoscale-hook/machines/announced.h"
 #include "base/status_macros.h"
 #include "core/decision_loop_impl.h"
 #include "core/queue_notes.h"
@@ -219,12 +221,21 @@ void DecisionLoop::Impl::RequestChanged(const std::string& name) {
 void DecisionLoop::Impl::PoolsChanged() {
   memo.valid = false;
   offers_told = false;
+  estimates.PoolsChanged();
   for (model::EmitEvent& event : pools.TakeEvents()) {
     if (options.emit_events) events.push_back(std::move(event));
   }
   nodes.TakePools(pools.InForce());
   // An ordered node has the labels and taints of its pool.
   for (const auto& [key, machine] : hook.machines().rows()) RequestChanged(machine.name());
+}
+
+// The hook reads which queues are below which.
+void DecisionLoop::Impl::QueueCapsChanged() {
+  memo.valid = false;
+  for (model::EmitEvent& event : queue_caps.TakeEvents()) {
+    if (options.emit_events) events.push_back(std::move(event));
+  }
 }
 
 void DecisionLoop::Impl::QueueObjectChanged(const std::string& name, bool exists) {
@@ -298,7 +309,10 @@ void DecisionLoop::Impl::ApplyUpsert(const model::Upsert& upsert) {
             tree.Upsert(queue);
             QueueObjectChanged(queue.meta.name, /*exists=*/true);
             NoteContradiction(queue);
-            return state::Change{.policy = tree.version() != before};
+            const bool capped = queue_caps.Upsert(queue);
+            const bool changed = tree.version() != before;
+            if (capped || changed) QueueCapsChanged();
+            return state::Change{.policy = capped || changed};
           },
           [&](const model::PodGroup& group) {
             bindings.PodGroupSeen();
@@ -389,6 +403,8 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
     case model::Kind::kQueue:
       tree.Remove(removed.name);
       ForgetContradiction(removed.name);
+      queue_caps.Remove(removed.name);
+      QueueCapsChanged();
       QueueObjectChanged(removed.name, /*exists=*/false);
       change.policy = true;
       break;
@@ -494,9 +510,12 @@ StepResult DecisionLoop::Impl::Step(absl::Time now) {
   std::vector<model::Action> writes;
   annotations.Step(now, writes);
   native_groups.Step(now, writes);
+  // A program without a hook does not know which providers there are.
+  if (options.hook.enabled) pools.Step(now, writes);
   for (model::Action& write : writes) Emit(std::move(write), result);
   result.wake_at =
-      std::min({wake_at, annotations.wake_at(), native_groups.wake_at(), bindings.wake_at(),
+      std::min({wake_at, annotations.wake_at(), native_groups.wake_at(),
+                options.hook.enabled ? pools.wake_at() : absl::InfiniteFuture(), bindings.wake_at(),
                 nominations.wake_at(), grants.wake_at(), CallsWakeAt(), refusals.wake_at(),
                 verdicts.wake_at(), stale() ? absl::InfiniteFuture() : evictions.wake_at()});
   if (dirty || !events.empty()) result.wake_at = now;  // a binding failed right away
@@ -542,6 +561,7 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
   }
   if (EndAttempts()) RunFollowUpCycle(now);
   const bool again = dirty;
+  EmptyNodes(now);
   SendEvictions(now, result);
   if (dirty && !again) {
     // Evictions of this decision were taken back: at once it would be made again.
@@ -553,6 +573,7 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
   TellStale();
   AddRefusals();
   AddQueueNotes();
+  AddEstimates(now);
   CountUnschedulable();
   NoteChanges();
   verdicts.Update(*engine, waiting, std::exchange(waiting_changes, {}), now);
@@ -603,12 +624,22 @@ absl::Time DecisionLoop::Impl::ExpectedAt(const hook::Machine& machine, absl::Ti
   const model::NodeRequest& request = machine.desired;
   const absl::Time start = request.launched_at.value_or(
       request.meta.creation == absl::InfinitePast() ? now : request.meta.creation);
-  return start + options.hook.expected_boot;
+  return start + hook.ExpectedBoot(request);
 }
 
+// Not before the configured time: what other machines took is no promise.
 bool DecisionLoop::Impl::IsLate(const state::NodeInfo& node) const {
   const hook::Machine* machine = hook.machines().Find(node.node_request);
-  return machine != nullptr && ExpectedAt(*machine, sending_at) <= sending_at;
+  if (machine == nullptr) return false;
+  const absl::Duration boot = hook.ExpectedBoot(machine->desired);
+  const absl::Duration grace = std::max(absl::ZeroDuration(), options.hook.expected_boot - boot);
+  return ExpectedAt(*machine, sending_at) + grace <= sending_at;
+}
+
+bool DecisionLoop::Impl::NamesGpuModels(const engine::Waiting& entry) const {
+  return std::any_of(entry.pods.begin(), entry.pods.end(), [&](const auto& pod) {
+    return state.class_of(pod.pod).spec->wishes->gpu_models.size() > 1;
+  });
 }
 
 // Sets when the nodes for which a workload waits should be usable. A time in the past is omitted:
@@ -617,10 +648,17 @@ void DecisionLoop::Impl::TellArrival(absl::Time now) {
   for (engine::Waiting& entry : waiting) {
     if (entry.verdict.code != Code::kNodesRequested) continue;
     absl::Time expected = absl::InfinitePast();
+    std::set<absl::string_view> alternatives;
     for (const std::string& name : entry.verdict.node_requests) {
       const hook::Machine* machine = hook.machines().Find(name);
       if (machine == nullptr) continue;
       expected = std::max(expected, ExpectedAt(*machine, now));
+      const absl::string_view alternative =
+          machine->desired.meta.annotations.Get(hook::kAlternativeAnnotation);
+      if (!alternative.empty() && NamesGpuModels(entry)) alternatives.insert(alternative);
+    }
+    for (const absl::string_view alternative : alternatives) {
+      entry.verdict.details.emplace_back(alternative);
     }
     entry.verdict.expected_at.reset();
     if (expected > now) {

@@ -14,6 +14,7 @@
 #include "core/claim_plugin.h"
 #include "core/decision_loop.h"
 #include "core/demand.h"
+#include "core/estimates.h"
 #include "core/extender_plugin.h"
 #include "core/framework_stage.h"
 #include "core/guest_grants.h"
@@ -23,6 +24,7 @@
 #include "core/node_pools.h"
 #include "core/pod_waits.h"
 #include "core/preemption_asks.h"
+#include "core/queue_caps.h"
 #include "core/reconcile/bindings.h"
 #include "core/reconcile/evictions.h"
 #include "core/reconcile/group_annotations.h"
@@ -39,6 +41,9 @@
 #include "scheduler/framework/judging_plugin.h"
 
 namespace fairlead::core {
+
+// Of the condition DisruptionTarget of evicted pods.
+inline constexpr char kEvictionReason[] = "PreemptionByScheduler";
 
 class DecisionLoop::Impl final : public BindingPipeline::Host {
  public:
@@ -116,6 +121,8 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   void PlaceFollowers(size_t placed, absl::Time now);
   void Emit(model::Action action, StepResult& result);
   void TellArrival(absl::Time now);
+  // Some pod of it names several GPU models in order.
+  [[nodiscard]] bool NamesGpuModels(const engine::Waiting& entry) const;
   // When the machine should be usable.
   [[nodiscard]] absl::Time ExpectedAt(const hook::Machine& machine, absl::Time now) const;
   // In this step.
@@ -203,6 +210,11 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
                                                const std::string& message) const;
   [[nodiscard]] model::EmitEvent PreemptionEvent(const state::PodRecord& pod,
                                                  const engine::Eviction& eviction) const;
+  // ---- of nodes that are emptied (emptied_nodes.cc)
+  void TakeEmptied(std::vector<hook::StepOutput::EmptiedNode> nodes_to_empty);
+  void EmptyNodes(absl::Time now);
+  // The pod leaves because that node is emptied, and it is still.
+  [[nodiscard]] bool IsEmptied(const std::string& node, const model::EvictPod& evict) const;
   // What the pace allows.
   void SendEvictions(absl::Time now, StepResult& result);
   void RepeatEvictions(absl::Time now, StepResult& result);
@@ -272,6 +284,8 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   void TellStale();
 
   // ---- the hook
+  // What nodes for gated workloads would cost, in their verdicts and events.
+  void AddEstimates(absl::Time now);
   // One step of the hook.
   struct HookAnswer {
     bool ordered = false;       // nodes, so that waiting pods can be pipelined to them
@@ -288,6 +302,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
     absl::Time wake_at = absl::InfinitePast();
   };
   void PoolsChanged();
+  void QueueCapsChanged();
   // Tells the engine the label sets of nodes that may be provisioned: it requests nodes of a
   // topology by these.
   void PublishOfferedLabels();
@@ -315,7 +330,10 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   hook::Hook hook;
   std::unique_ptr<engine::Engine> engine;
   ManagedNodes nodes;
-  NodePools pools{options.hook.enabled ? options.hook.known_providers : std::vector<std::string>()};
+  NodePools pools{options.hook.enabled ? options.hook.known_providers : std::vector<std::string>(),
+                  BackoffOf(options)};
+  QueueCaps queue_caps;
+  Estimates estimates{state, hook};
   Nominations nominations;
   StatusUpdater verdicts;
   UsageStore usage;
@@ -335,6 +353,8 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   uint64_t next_action_id = 1;
   InFlightActions in_flight;
   Evictions evictions;
+  std::map<std::string, std::string> emptied;      // nodes, by name -> why
+  std::map<std::string, absl::Time> spared_until;  // by uid: an eviction for that was refused
   GroupAnnotations annotations;
   NativeGroups native_groups;
   PreemptionAsks preemption_asks;

@@ -21,7 +21,7 @@ void DecisionLoop::Impl::AddEvictions(const engine::CycleResult& cycle) {
     const state::PodRecord& pod = state.pod(eviction.pod);
     const state::Workload& own = state.workload(pod.workload);
     const bool preempted = engine::IsPreemption(eviction.action);
-    set.push_back({.evict = {pod.ns, pod.name, pod.uid, "PreemptionByScheduler", eviction.message},
+    set.push_back({.evict = {pod.ns, pod.name, pod.uid, kEvictionReason, eviction.message},
                    .gang = pod.workload,
                    .may_be_refused = eviction.against_budget,
                    .for_workload = eviction.for_workload,
@@ -161,6 +161,7 @@ state::WorkloadId DecisionLoop::Impl::FindHeir(const Evictions::Purpose& purpose
 bool DecisionLoop::Impl::Serves(const Evictions::Purpose& purpose, const model::EvictPod& evict,
                                 Served& served) const {
   if (purpose.cause == Evictions::Cause::kLimit) return true;
+  if (purpose.cause == Evictions::Cause::kNode) return IsEmptied(purpose.for_workload, evict);
   const state::WorkloadId heir = FindHeir(purpose);
   if (heir == state::kNoId) return false;
   if (purpose.cause == Evictions::Cause::kOwnGang) {
@@ -370,6 +371,7 @@ void DecisionLoop::Impl::EvictionAnswered(const std::string& uid, const absl::St
       for (const model::EvictPod& spared : answer.spared) TakeBack(spared);
       if (pod == state::kNoId) return;
       TakeBack(evict);
+      if (!emptied.empty()) spared_until[uid] = answer.until;
       engine->OnEvictionRefused(pod, answer.until,
                                 /*by_budget=*/absl::IsResourceExhausted(status));
       return;

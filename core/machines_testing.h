@@ -79,16 +79,22 @@ class MachinesTest : public PurchaseTest {
         answer = Terminate(*terminate, machine_id);
       } else if (const auto* taint = std::get_if<model::SetNodeTaint>(&what)) {
         model::Node& node = nodes_.at(taint->node);
-        node.taints.clear();
+        std::erase_if(node.taints,
+                      [&](const model::Taint& old) { return old.key == taint->taint.key; });
         if (taint->present) node.taints.push_back(taint->taint);
         node.meta.resource_version = taint->present ? taint_version_ : "1";
         Put(node);
       } else if (const auto* bind = std::get_if<model::BindPod>(&what)) {
         bound_[bind->name] = bind->node;
-        model::Pod pod = pods_.at(bind->name);
+        model::Pod& pod = pods_.at(bind->name);
         pod.node_name = bind->node;
         pod.phase = model::PodPhase::kRunning;
+        pod.start_time = now_;
         Put(pod);
+      } else if (const auto* evict = std::get_if<model::EvictPod>(&what)) {
+        answer = Evict(*evict);
+      } else if (std::holds_alternative<model::SetNodePoolReady>(what)) {
+        if (refuse_pool_status_) answer = absl::PermissionDeniedError("no");
       }
       if (lose_launch_answers_ && std::holds_alternative<model::LaunchNode>(what)) continue;
       loop_->Apply(model::ActionResult{result.actions[i].id, answer, "", machine_id});
@@ -125,6 +131,24 @@ class MachinesTest : public PurchaseTest {
     if (nodes_.erase(name) > 0) loop_->Apply(model::Delete{model::Kind::kNode, "", name, ""});
     return absl::OkStatus();
   }
+  // Its controller, if it has one, makes another in its place, with one letter more in its name.
+  absl::Status Evict(const model::EvictPod& evict) {
+    ++eviction_attempts_;
+    if (refuse_evictions_) return absl::ResourceExhaustedError("a budget");
+    evicted_.push_back(evict);
+    model::Pod pod = pods_.at(evict.name);
+    EXPECT_EQ(pod.meta.uid, evict.uid);
+    EndPod(evict.name);
+    if (pod.meta.owners.empty()) return absl::OkStatus();
+    pod.meta.name += "i";
+    pod.meta.uid += "i";
+    pod.meta.creation = now_;
+    pod.node_name.clear();
+    pod.phase = model::PodPhase::kPending;
+    pod.start_time = absl::InfiniteFuture();
+    AddPod(pod);
+    return absl::OkStatus();
+  }
   void AddPod(const model::Pod& pod) {
     pods_[pod.meta.name] = pod;
     Put(pod);
@@ -142,6 +166,9 @@ class MachinesTest : public PurchaseTest {
   std::vector<model::Taint> arrives_with_;  // a node
   std::string taint_version_;
   int created_ = 0, launched_ = 0, terminated_ = 0;
+  bool refuse_evictions_ = false, refuse_pool_status_ = false;
+  int eviction_attempts_ = 0;
+  std::vector<model::EvictPod> evicted_;
   std::map<std::string, model::NodeRequest> requests_;
   std::map<std::string, std::pair<absl::Time, model::Node>> booting_;
   std::map<std::string, std::string> machines_;  // request -> node

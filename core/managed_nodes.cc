@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "autoscale-hook/machines/interruption.h"
 #include "autoscale-hook/machines/startup_taints.h"
 #include "autoscale-hook/planner/caps.h"
 #include "scheduler/model/api_names.h"
@@ -19,14 +20,16 @@ bool IsOurTaint(const model::Taint& taint) { return taint.key == model::kRemoval
 // memory may be less.
 model::ResourceList PromisedDevices(const hook::Hook& hook, const hook::Machine& machine) {
   model::ResourceList devices;
-  const absl::StatusOr<model::Node> expected = hook.ExpectedNode(machine.desired);
+  const absl::StatusOr<model::Node> expected =
+      hook.ExpectedNode(machine.desired, {}, /*registered=*/true);
   if (expected.ok()) {
     for (const auto& [name, amount] : expected->allocatable) {
       if (name.find('/') != std::string::npos && amount > 0) model::Set(devices, name, amount);
     }
   }
+  // Where the catalogue does not say what else there is (GPUs may come as MIG instances).
   const int64_t gpus = hook::OrderedGpus(machine.desired).value_or(0);
-  if (gpus > 0 && model::Get(devices, model::kGpuName) == 0) {
+  if (gpus > 0 && devices.empty()) {
     model::Set(devices, model::kGpuName, gpus * 1000);
   }
   return devices;
@@ -122,7 +125,8 @@ state::Change ManagedNodes::Show(const std::string& name,
   shown.taints.erase(std::remove_if(shown.taints.begin(), shown.taints.end(), IsOurTaint),
                      shown.taints.end());
   const bool surplus = node.tainted && by_request_.at(node.request).size() > 1;
-  const bool closed = machine != nullptr && (!machine->Promises() || surplus);
+  const bool closed =
+      machine != nullptr && (!machine->Promises() || surplus || machine->emptying.has_value());
   if (closed) shown.unschedulable = true;
   state::Change change;
   // It replaces the ordered node of its request.
@@ -134,7 +138,8 @@ state::Change ManagedNodes::Show(const std::string& name,
   // to it any more.
   if (node.ready || closed) return change |= state_.SetNodeUsable(id, true);
   if (machine == nullptr) return change;
-  absl::StatusOr<model::Node> expected = hook_.ExpectedNode(machine->desired, pools);
+  absl::StatusOr<model::Node> expected =
+      hook_.ExpectedNode(machine->desired, pools, /*registered=*/true);
   if (!expected.ok()) return change;
   expected->meta.name = name;
   expected->meta.labels.Set(model::kNodeRequestLabel, node.request);
@@ -299,6 +304,7 @@ hook::NodeUse ManagedNodes::UseOf(const Managed& node) const {
   use.usable_in_part = node.usable_in_part;
   use.removal_tainted = node.tainted;
   use.pods_settled = node.pods_settled;
+  use.interrupted = std::any_of(raw.taints.begin(), raw.taints.end(), hook::IsInterruptionTaint);
   use.provider_id = raw.provider_id;
   use.allocatable = raw.allocatable;
   // A node that we launched has both labels.
@@ -321,20 +327,43 @@ ManagedNodes::CachedUse ManagedNodes::LookUp(const std::string& name,
   return cached;
 }
 
-bool ManagedNodes::IsNeeded(const std::string& name, const CachedUse& cached) const {
-  if (cached.promised) return true;
+ManagedNodes::Need ManagedNodes::NeedOf(const std::string& name, const CachedUse& cached) const {
+  if (cached.promised) return {true, false};
   auto node = managed_.find(name);
   if (node != managed_.end()) {
     const model::StringMap& annotations = node->second.raw.meta.annotations;
     if (annotations.Get(model::kDoNotRemoveAnnotation) == "true" ||
         annotations.Get("cluster-autoscaler.kubernetes.io/scale-down-disabled") == "true") {
-      return true;
+      return {true, false};
     }
   }
-  if (cached.node == state::kNoId) return false;
+  if (cached.node == state::kNoId) return {};
   const std::vector<state::PodId>& pods = state_.node(cached.node).pods;
-  return std::any_of(pods.begin(), pods.end(),
-                     [&](state::PodId pod) { return !state_.pod(pod).daemon; });
+  const bool has_pods = std::any_of(pods.begin(), pods.end(),
+                                    [&](state::PodId pod) { return !state_.pod(pod).daemon; });
+  return {has_pods, has_pods};
+}
+
+// Looks at the pods of nodes that have changed.
+const model::ResourceList& ManagedNodes::DaemonRequestsOn(const std::string& name,
+                                                          const CachedUse& cached) {
+  static const model::ResourceList kNone;
+  const auto known = managed_.find(name);
+  if (known == managed_.end() || cached.node == state::kNoId) return kNone;
+  Managed& node = known->second;
+  if (std::exchange(node.daemons_version, cached.version) == cached.version) {
+    return node.daemon_requests;
+  }
+  model::Resources sum;
+  for (const state::PodId pod : state_.node(cached.node).pods) {
+    if (state_.pod(pod).daemon) sum += state_.class_of(pod).requests;
+  }
+  node.daemon_requests.clear();
+  for (size_t i = 0; i < sum.size(); ++i) {
+    const auto r = static_cast<model::ResourceIndex>(i);
+    if (sum[r] > 0) model::Set(node.daemon_requests, state_.resource_names().Name(r), sum[r]);
+  }
+  return node.daemon_requests;
 }
 
 void ManagedNodes::ListUses(const std::set<state::NodeId>& promised) {
@@ -351,7 +380,10 @@ void ManagedNodes::ListUses(const std::set<state::NodeId>& promised) {
   cached_.reserve(uses.size());
   for (hook::NodeUse& use : uses) {
     cached_.push_back(LookUp(use.name, promised));
-    use.needed = IsNeeded(use.name, cached_.back());
+    const Need need = NeedOf(use.name, cached_.back());
+    use.needed = need.needed;
+    use.needed_by_pods_alone = need.by_pods_alone;
+    use.daemon_requests = DaemonRequestsOn(use.name, cached_.back());
   }
   if (uses != uses_) {
     uses_ = std::move(uses);
@@ -378,9 +410,16 @@ const std::vector<hook::NodeUse>& ManagedNodes::Uses(const std::set<state::NodeI
                       state_.node(cached.node).name() == use.name;
     if (same) continue;
     cached = LookUp(use.name, promised);
-    const bool needed = IsNeeded(use.name, cached);
-    changed = changed || needed != use.needed;
-    use.needed = needed;
+    const Need need = NeedOf(use.name, cached);
+    changed =
+        changed || need.needed != use.needed || need.by_pods_alone != use.needed_by_pods_alone;
+    if (const model::ResourceList& daemons = DaemonRequestsOn(use.name, cached);
+        daemons != use.daemon_requests) {
+      use.daemon_requests = daemons;
+      changed = true;
+    }
+    use.needed = need.needed;
+    use.needed_by_pods_alone = need.by_pods_alone;
   }
   if (changed) ++uses_version_;
   return uses_;

@@ -1,6 +1,7 @@
 // Translates the API's nodes into the state's. Decisions see a node from a NodeRequest as announced
 // until it is usable, without our own removal taint, and closed while it is being removed: alone,
-// if its request has another node (autoscale-hook/machines/surplus.h), from the taint on.
+// if its request has another node (autoscale-hook/machines/surplus.h), from the taint on; with pods
+// on it, from the decision to empty it (autoscale-hook/machines/emptying.h).
 //
 // A node belongs to a request by its providerID if the provider has told it
 // (NodeRequest.status.providerID), else by its label fairlead.dev/node-request; never by its name,
@@ -79,6 +80,9 @@ class ManagedNodes {
     std::string taint_version;  // of the node when the taint was first seen
     bool pods_settled = false;
     absl::Time taint_seen = absl::InfiniteFuture();
+    // What pods of DaemonSets and static pods request, at that version of the state's node.
+    uint64_t daemons_version = 0;
+    model::ResourceList daemon_requests;
   };
   // The need found at a version of the state's node.
   struct CachedUse {
@@ -99,7 +103,11 @@ class ManagedNodes {
   [[nodiscard]] hook::NodeUse UseOf(const Managed& node) const;
   [[nodiscard]] CachedUse LookUp(const std::string& name,
                                  const std::set<state::NodeId>& promised) const;
-  [[nodiscard]] bool IsNeeded(const std::string& name, const CachedUse& cached) const;
+  struct Need {
+    bool needed = false, by_pods_alone = false;
+  };
+  [[nodiscard]] Need NeedOf(const std::string& name, const CachedUse& cached) const;
+  const model::ResourceList& DaemonRequestsOn(const std::string& name, const CachedUse& cached);
   void ListUses(const std::set<state::NodeId>& promised);
 
   state::ClusterState& state_;

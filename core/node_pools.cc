@@ -7,7 +7,8 @@
 
 namespace fairlead::core {
 
-NodePools::NodePools(std::vector<std::string> providers) : providers_(std::move(providers)) {
+NodePools::NodePools(std::vector<std::string> providers, Backoff backoff)
+    : providers_(std::move(providers)), rules_{.backoff = backoff} {
   none_.invalid = "no NodePool is in force";
 }
 
@@ -23,7 +24,16 @@ std::string NodePools::FaultOf(const model::NodePool& object) const {
 
 bool NodePools::Upsert(const model::NodePool& object) {
   Row& row = rows_[object.meta.name];
-  if (row.uid != object.meta.uid) row = {object.meta.uid, "", std::nullopt};
+  if (row.uid != object.meta.uid) {
+    row = {};
+    row.uid = object.meta.uid;
+  }
+  row.shown = object.ready_condition;
+  row.generation = object.meta.generation;
+  // The watch shows what was written.
+  const bool shows = row.shown.status == row.sent_status && row.shown.message == row.sent_message;
+  if (row.attempts.started() && !row.attempts.in_flight() && shows) row.attempts.Settle();
+  wake_at_ = absl::InfinitePast();
   const std::string fault = FaultOf(object);
   if (fault.empty()) {
     row.fault.clear();
@@ -36,6 +46,57 @@ bool NodePools::Upsert(const model::NodePool& object) {
        absl::StrCat(fault, row.in_force.has_value() ? "; the last right version stays in force"
                                                     : "; nothing is provisioned from it")});
   return true;
+}
+
+std::string NodePools::StatusOf(const Row& row) { return row.fault.empty() ? "True" : "False"; }
+
+std::string NodePools::MessageOf(const Row& row) {
+  if (row.fault.empty()) return "nodes are provisioned from it";
+  return absl::StrCat(row.fault, row.in_force.has_value()
+                                     ? "; the last right version stays in force"
+                                     : "; nothing is provisioned from it");
+}
+
+void NodePools::Step(absl::Time now, std::vector<model::Action>& actions) {
+  if (now < wake_at_) return;
+  wake_at_ = absl::InfiniteFuture();
+  for (auto& [name, row] : rows_) {
+    const std::string status = StatusOf(row), message = MessageOf(row);
+    const bool same_as_sent = status == row.sent_status && message == row.sent_message;
+    if (row.ended && same_as_sent) continue;
+    const bool there = row.attempts.accepted()
+                           ? same_as_sent
+                           : status == row.shown.status && message == row.shown.message;
+    if (there && !row.attempts.in_doubt()) continue;
+    if (row.attempts.accepted()) row.attempts.Settle();
+    if (!row.attempts.MayGo(now)) {
+      wake_at_ = std::min(wake_at_, row.attempts.due());
+      continue;
+    }
+    model::SetNodePoolReady write;
+    write.name = name;
+    write.uid = row.uid;
+    write.ready = row.fault.empty();
+    write.message = message;
+    write.observed_generation = row.generation;
+    if (status == row.shown.status) write.since = row.shown.since;
+    row.ended = false;
+    row.sent_status = status;
+    row.sent_message = message;
+    row.attempts.Sent(now, rules_);
+    wake_at_ = std::min(wake_at_, row.attempts.due());
+    actions.push_back({0, std::move(write)});
+  }
+}
+
+void NodePools::Answered(const std::string& name, const std::string& uid,
+                         const absl::Status& status, absl::Time now) {
+  const auto found = rows_.find(name);
+  if (found == rows_.end() || found->second.uid != uid) return;
+  Row& row = found->second;
+  row.ended = absl::IsInvalidArgument(status) || absl::IsNotFound(status);
+  row.attempts.Answered(status, now, rules_);
+  wake_at_ = std::min(wake_at_, row.attempts.due());
 }
 
 bool NodePools::Remove(const std::string& name) { return rows_.erase(name) > 0; }

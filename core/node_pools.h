@@ -2,6 +2,10 @@
 // in force before stays in force, until the object is right or gone. Its fault is told in an event,
 // and in the verdicts of pods for which no instance type fits.
 //
+// Whether the present spec is in force is also told by the condition Ready of the object, with its
+// fault. It is written when it is another than the object has; a refused or unanswered write is
+// repeated after a pause.
+//
 // Wrong is what the API server's schema would refuse (model::NodePool::invalid), and a provider
 // that this process does not have. Not kept over a restart: then a wrong object offers nothing.
 //
@@ -14,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/time/time.h"
+#include "base/write_attempts.h"
 #include "scheduler/model/action.h"
 #include "scheduler/model/workload_objects.h"
 
@@ -22,7 +28,7 @@ namespace fairlead::core {
 class NodePools {
  public:
   // `providers`: those that pools may name; empty: the hook is off, and any is right.
-  explicit NodePools(std::vector<std::string> providers);
+  NodePools(std::vector<std::string> providers, Backoff backoff);
 
   // True if other pools are in force, or there is something to tell.
   bool Upsert(const model::NodePool& object);
@@ -38,16 +44,32 @@ class NodePools {
   // Once for each fault of an object.
   std::vector<model::EmitEvent> TakeEvents() { return std::exchange(events_, {}); }
 
+  // Appends the conditions that are due.
+  void Step(absl::Time now, std::vector<model::Action>& actions);
+  void Answered(const std::string& name, const std::string& uid, const absl::Status& status,
+                absl::Time now);
+  [[nodiscard]] absl::Time wake_at() const { return wake_at_; }
+
  private:
   struct Row {
     std::string uid, fault;  // of the object as it was seen last; no fault: it is in force
     std::optional<model::NodePool> in_force;
+    // The condition: as the object has it, as it was sent last, and the attempts.
+    model::PoolReadyCondition shown;
+    std::string sent_status, sent_message;
+    int64_t generation = 0;
+    WriteAttempts attempts;
+    bool ended = false;  // the server calls what was sent invalid, or the object is gone
   };
+  [[nodiscard]] static std::string StatusOf(const Row& row);
+  [[nodiscard]] static std::string MessageOf(const Row& row);
   [[nodiscard]] std::string FaultOf(const model::NodePool& object) const;
 
   const std::vector<std::string> providers_;
   std::map<std::string, Row> rows_;
+  const WriteAttempts::Rules rules_;
   model::NodePool none_;
+  absl::Time wake_at_ = absl::InfiniteFuture();
   std::vector<model::EmitEvent> events_;
 };
 

@@ -33,7 +33,11 @@ class NodePoolsTest : public MachinesTest {
     for (const auto& verdict : Of<model::SetPodUnschedulable>(result)) {
       said_ = verdict.verdict_json;
     }
+    for (const auto& write : Of<model::SetNodePoolReady>(result)) {
+      conditions_.push_back(absl::StrCat(write.ready ? "True: " : "False: ", write.message));
+    }
   }
+  std::vector<std::string> conditions_;  // that were sent
   std::vector<std::string> told_;
   std::string said_;
 };
@@ -52,6 +56,45 @@ TEST_F(NodePoolsTest, NothingIsProvisionedFromAWrongPoolAlone) {
   Put(Pool());
   Play(absl::Minutes(5));
   EXPECT_EQ(bound_.count("p0"), 1u);
+}
+
+TEST_F(NodePoolsTest, TheConditionReadySaysWhetherTheSpecIsInForce) {
+  Begin();
+  Put(Pool());
+  Play(absl::Minutes(1));
+  EXPECT_THAT(conditions_, ElementsAre("True: nodes are provisioned from it"));
+  Put(Pool(kFault));
+  Put(Pool(kFault));
+  Play(absl::Minutes(1));
+  Put(Pool());
+  Play(absl::Minutes(1));
+  EXPECT_THAT(conditions_, ElementsAre("True: nodes are provisioned from it",
+                                       absl::StrCat("False: ", kFault,
+                                                    "; the last right version stays in force"),
+                                       "True: nodes are provisioned from it"));
+}
+
+TEST_F(NodePoolsTest, AConditionThatTheObjectHasIsNotWritten) {
+  Begin();
+  model::NodePool pool = Pool();
+  pool.ready_condition = {"True", "nodes are provisioned from it", std::nullopt};
+  Put(pool);
+  Play(absl::Minutes(1));
+  EXPECT_THAT(conditions_, IsEmpty());
+}
+
+TEST_F(NodePoolsTest, ARefusedConditionIsRepeatedWithPauses) {
+  Begin();
+  refuse_pool_status_ = true;
+  Put(Pool());
+  Play(absl::Minutes(5));
+  EXPECT_GT(conditions_.size(), 2u);
+  EXPECT_LT(conditions_.size(), 20u);
+  refuse_pool_status_ = false;
+  Play(absl::Minutes(5));
+  const size_t sent = conditions_.size();
+  Play(absl::Minutes(30));
+  EXPECT_EQ(conditions_.size(), sent);
 }
 
 TEST_F(NodePoolsTest, TheLastRightVersionStaysInForce) {

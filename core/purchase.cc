@@ -7,6 +7,7 @@
 
 #include "core/decision_loop_impl.h"
 #include "core/demand.h"
+#include "core/engine_evacuation.h"
 #include "core/engine_placement.h"
 #include "scheduler/verdict/text.h"
 
@@ -51,6 +52,20 @@ void DecisionLoop::Impl::PublishOfferedLabels() {
   if (std::exchange(offers_told, true) && same) return;
   engine->SetOfferedLabels(hook.LabelsOnOffer(pools.OnOffer()));
   engine->SetOfferedNodes(hook.NodesOnOffer(pools.OnOffer()));
+}
+
+void DecisionLoop::Impl::AddEstimates(absl::Time now) {
+  if (stale()) {
+    estimates.Repeat(waiting);
+    return;
+  }
+  for (const Estimates::Told& told :
+       estimates.Update(*engine, waiting, pools.OnOffer(), options.hook.enabled, now)) {
+    if (!options.emit_events) continue;
+    events.push_back(EventAbout(state.pod(told.pod), /*warning=*/false, "NodeCostEstimate",
+                                told.text, model::EventAction::kScheduling));
+  }
+  wake_at = std::min(wake_at, estimates.wake_at());
 }
 
 bool DecisionLoop::Impl::Withdraw(const std::vector<std::string>& names,
@@ -146,7 +161,11 @@ DecisionLoop::Impl::HookAnswer DecisionLoop::Impl::RunHook(std::vector<engine::W
   input.pools = pools.OnOffer();
   input.pool_problems = pools.Problems();
   input.nodes = &uses;
+  const std::vector<hook::QueueCap> caps_of_queues = queue_caps.InForce(tree);
+  input.queue_caps = &caps_of_queues;
   EnginePlacement placement(state, *engine, std::move(promises));
+  EngineEvacuation evacuation(state, *engine, tree, entries, now);
+  input.evacuation = &evacuation;
   ++stats.hook_steps;
   hook::StepOutput output = hook.Step(input, placement);
   output.wake_at = std::min(output.wake_at, nodes.settles_at());
@@ -161,7 +180,8 @@ DecisionLoop::Impl::HookAnswer DecisionLoop::Impl::RunHook(std::vector<engine::W
     RequestChanged(created.request.meta.name);
     if (!created.adopted) ++stats.node_requests;
   }
-  for (const std::string& name : output.found) RequestChanged(name);
+  for (const std::string& name : output.look_again) RequestChanged(name);
+  TakeEmptied(std::move(output.emptied));
   size_t end = 0;
   for (model::Action& action : output.actions) {
     const bool ends = std::holds_alternative<model::TerminateNode>(action.what);

@@ -57,6 +57,10 @@ struct Writer {
     return absl::StrCat("pod group ", a.ns, "/", a.name, " ", a.uid,
                         " scheduled=", a.scheduled ? "true" : "false", " ", a.message);
   }
+  std::string operator()(const model::SetNodePoolReady& a) const {
+    return absl::StrCat("node pool ", a.name, " ", a.uid, " ready=", a.ready ? "true" : "false",
+                        " ", a.message);
+  }
   std::string operator()(const model::SetPodGroupAnnotations& a) const {
     return absl::StrCat("group-annotations ", a.ns, "/", a.name, " ", a.uid, " ",
                         Text(a.annotations));

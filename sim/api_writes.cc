@@ -255,6 +255,21 @@ absl::Status ApiWrites::Commit(const model::SetPodGroupScheduled& write) {
   return absl::OkStatus();
 }
 
+absl::Status ApiWrites::Commit(const model::SetNodePoolReady& write) {
+  const absl::Status there = Precondition<model::NodePool>(*server_, write.name, write.uid);
+  if (!there.ok()) return there;
+  const model::PoolReadyCondition& before =
+      server_->Find<model::NodePool>(write.name)->ready_condition;
+  const std::string status = write.ready ? "True" : "False";
+  if (before.status == status && before.message == write.message) {
+    return Empty(absl::StrCat("condition of node pool ", write.name));
+  }
+  server_->Modify<model::NodePool>(write.name, [&](model::NodePool& pool) {
+    pool.ready_condition = {status, write.message, write.since};
+  });
+  return absl::OkStatus();
+}
+
 absl::Status ApiWrites::Commit(const model::CreateNodeRequest& write) {
   return server_->Create(*write.request);
 }

@@ -1,6 +1,7 @@
 // The resources that a node was announced with when its request was made. They are kept with the
 // request, in an annotation, because another catalogue may announce something else by the time that
-// the node comes: "cpu=8000,memory=34359738368,nvidia.com/gpu=1000", in base units, by name.
+// the node comes: "cpu=8000,memory=34359738368,nvidia.com/gpu=1000", in base units, by name. And
+// why the node has another GPU model than the first that its pods name.
 //
 // Thread-safety: pure functions. Complexity: O(resources).
 #pragma once
@@ -12,6 +13,8 @@
 namespace fairlead::hook {
 
 inline constexpr char kAnnouncedAnnotation[] = "fairlead.dev/announced";
+// ItemOutcome::alternative of the first workload that it was provisioned for.
+inline constexpr char kAlternativeAnnotation[] = "fairlead.dev/gpu-alternative";
 
 void SetAnnounced(const model::ResourceList& allocatable, model::NodeRequest& request);
 // None if the request does not tell (an older one, or an adopted node), or not in this form.

@@ -127,7 +127,18 @@ struct Machine {
   };
   std::map<std::string, NodeTaint> taints;          // by uid of the node
   std::map<std::string, absl::Time> surplus_since;  // by provider id (surplus.h)
-  bool failure_counted = false;                     // in the back-off
+  // Its pods are to go, so that it can be removed (emptying.h). Only this process knows of it.
+  struct Emptying {
+    enum class Reason : uint8_t { kUnderutilized, kInterrupted };
+    Reason reason = Reason::kUnderutilized;
+    absl::Time since;
+    bool evicting = false;  // its pods are being evicted, behind the fence
+  };
+  std::optional<Emptying> emptying;
+  std::optional<absl::Time> spare_since;  // its pods have had room elsewhere at each look
+  absl::Time not_emptied_before = absl::InfinitePast();
+  int64_t given_up = 0;          // attempts to empty it
+  bool failure_counted = false;  // in the back-off
   bool shape_learned = false;
   bool witness_refused = false;  // a status that said it was of no use (provisioning_guard.h)
   bool loss_told = false;

@@ -109,7 +109,7 @@ void MachineReports::SettleUnclaimed(const std::vector<const NodeUse*>& orphans,
     request.phase = Phase::kLaunched;
     request.launched_at = since;
     context.ledger.AddLost(request, context.now);
-    context.out.found.push_back(report.request_name);
+    context.out.look_again.push_back(report.request_name);
   }
 }
 

@@ -1,14 +1,22 @@
-// The real size of nodes of an instance type, if it is less than the catalogue says: by type and
-// pool (whose image and kubelet settings decide what is reserved). The latest node that became
-// usable counts. It is learned from NodeRequest.status.allocatable, so a restart learns it again
-// from existing objects. A larger node is used as it is, but not planned with.
+// What nodes of an instance type really bring, by type and pool (whose image, kubelet settings and
+// DaemonSets decide), as far as that is less than the catalogue says.
+//
+//   size      The latest node that became usable counts. It is learned from
+//             NodeRequest.status.allocatable, so a restart learns it again from existing objects. A
+//             larger node is used as it is, but not planned with.
+//   overhead  What DaemonSets and static pods request on such a node: the most that one of the
+//             present nodes has; if none is left, what it was last. Of a type without a node: of
+//             the other types of its pool, those with GPUs and those without apart, because
+//             DaemonSets tell these apart. It is learned from nodes.
 //
 // Thread-safety: none. Complexity: O(log shapes) per query.
 #pragma once
 
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "scheduler/model/node.h"
@@ -21,10 +29,21 @@ class ObservedShapes {
   // True if the known size has changed.
   bool Learn(const std::string& type, const std::string& pool, const model::ResourceList& promised,
              const model::ResourceList& observed, absl::Time ready_at);
-  // Reduces the node, by its labels, to the observed size. True if that is less.
+  // The overhead of the usable nodes that there are. True if what is known has changed. O(nodes).
+  struct NodeOverhead {
+    std::string type, pool;
+    bool has_gpus = false;
+    const model::ResourceList* requests = nullptr;
+  };
+  bool LearnOverhead(const std::vector<NodeOverhead>& nodes);
+  // Reduces the node, by its labels, to the observed size, and by the overhead. True if that is
+  // less.
   bool Apply(model::Node& node) const;
-  [[nodiscard]] bool Knows(const model::Node& node) const { return Find(node) != nullptr; }
-  [[nodiscard]] bool empty() const { return shapes_.empty(); }
+  // To the size alone: what runs on it already counts as what it is.
+  bool ApplySize(model::Node& node) const;
+  [[nodiscard]] bool Knows(const model::Node& node) const {
+    return Find(node) != nullptr || OverheadOf(node) != nullptr;
+  }
   // "nodes of type T have 29Gi of memory instead of 32Gi of memory"; empty if they are as
   // announced.
   [[nodiscard]] std::string Describe(const model::Node& node) const;
@@ -36,7 +55,12 @@ class ObservedShapes {
     model::ResourceList promised;  // of these
   };
   [[nodiscard]] const Shape* Find(const model::Node& node) const;
+  // Null: none is known.
+  [[nodiscard]] const model::ResourceList* OverheadOf(const model::Node& node) const;
+
   std::map<std::pair<std::string, std::string>, Shape> shapes_;
+  std::map<std::pair<std::string, std::string>, model::ResourceList> overhead_;  // (type, pool)
+  std::map<std::pair<std::string, bool>, model::ResourceList> pool_overhead_;    // (pool, has GPUs)
 };
 
 }  // namespace fairlead::hook

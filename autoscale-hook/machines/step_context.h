@@ -64,6 +64,7 @@ struct StepContext {
   const Hook& hook;
   absl::Time now;  // whole seconds: the resolution of timestamps in objects
   const std::vector<const model::NodePool*>& pools;
+  const std::vector<QueueCap>& queue_caps;
   LaunchBackoff& backoff;
   MachineLedger& ledger;
   std::vector<MachineView> views;  // requests whose object is seen, by name

@@ -223,31 +223,74 @@ Hook::Impl::Held Hook::Impl::WhyHeld(const DemandItem& item, StepContext& contex
 }
 
 std::vector<Hook::Impl::Held> Hook::Impl::SelectItems(const Demand& demand, StepContext& context,
-                                                      PartPlan& charged, PartPlan& uncharged) {
+                                                      std::vector<PartPlan>& parts) {
   std::vector<Held> held(demand.size());
+  using Key = std::pair<bool, std::vector<const QueueCap*>>;
+  std::map<Key, size_t> part_of;
   for (size_t i = 0; i < demand.size(); ++i) {
     if (gathering_.Holds(demand[i])) {
       held[i].why = "nodes are requested when no more demand comes";
-    } else if (held[i] = WhyHeld(demand[i], context); held[i].why.empty()) {
-      (demand[i].charged ? charged : uncharged).items.push_back(i);
+      continue;
     }
+    if (held[i] = WhyHeld(demand[i], context); !held[i].why.empty()) continue;
+    Key key{demand[i].charged, {}};
+    for (const QueueCap& cap : context.queue_caps) {
+      if (cap.queues.contains(demand[i].queue)) key.second.push_back(&cap);
+    }
+    const auto [known, added] = part_of.try_emplace(key, parts.size());
+    if (added) {
+      PartPlan& part = parts.emplace_back();
+      part.charged = key.first;
+      part.queue_caps = std::move(key.second);
+    }
+    parts[known->second].items.push_back(i);
   }
+  std::stable_partition(parts.begin(), parts.end(),
+                        [](const PartPlan& part) { return part.charged; });
   return held;
 }
 
-PlanInput Hook::Impl::MakePlanInput(const StepContext& context, CapUsage& usage) {
-  PlanInput input;
-  for (Offer& offer : MakeOffers(catalogs_, context.pools)) {
+std::unique_ptr<Placement> Hook::Impl::Guarded(Placement& placement, absl::Time now) const {
+  return std::make_unique<GuardedPlacement>(placement, shapes_, guard_, now);
+}
+
+void Hook::Impl::AddOffers(const std::vector<const model::NodePool*>& pools, absl::Time now,
+                           PlanInput& input) const {
+  for (Offer& offer : MakeOffers(catalogs_, pools)) {
     if (!IsKnownProvider(offer.pool->provider)) continue;
-    const auto rest = backoff_.Resting(KeyOf(offer, options_.provider), context.now);
+    const auto rest = backoff_.Resting(KeyOf(offer, options_.provider), now);
     if (rest.has_value()) {
       input.resting.push_back({std::move(offer), rest->until, rest->failure, rest->message});
     } else {
       input.offers.push_back(std::move(offer));
     }
   }
+}
+
+PlanInput Hook::Impl::MakePlanInput(const StepContext& context,
+                                    const std::vector<const QueueCap*>& queue_caps,
+                                    CapUsage& usage) {
+  PlanInput input;
+  AddOffers(context.pools, context.now, input);
   usage = UsageOf(context);
   input.caps = CapsLeftBeside(usage, context.pools);
+  for (const QueueCap* cap : queue_caps) {
+    const CapUsage of_queue = UsageOf(context, &cap->queues);
+    CapLimits limits;
+    limits.gpus = cap->gpus;
+    limits.micro_usd_per_hour = cap->micro_usd_per_hour;
+    const CapsLeft left = CapsLeft::Of(limits, of_queue, {});
+    const std::string name = absl::StrCat("of queue ", cap->queue, " ");
+    if (left.gpus < input.caps.gpus) {
+      input.caps.gpus = left.gpus;
+      input.gpu_cap_of = name;
+    }
+    if (left.micro_usd_per_hour < input.caps.micro_usd_per_hour) {
+      input.caps.micro_usd_per_hour = left.micro_usd_per_hour;
+      input.cost_cap_of = name;
+      usage.unpriced = of_queue.unpriced;
+    }
+  }
   input.max_nodes = options_.max_new_requests_per_step;
   return input;
 }
@@ -333,6 +376,12 @@ void Hook::Impl::EmitPlan(const Plan& plan, const Planned& planned, StepContext&
   std::map<size_t, std::vector<ProvisioningGuard::Ordered>> by_outcome;
   for (const PlannedNode& node : plan.nodes) {
     model::NodeRequest request = RequestFor(node, planned);
+    for (const auto& [outcome, pods] : node.pods_of_item) {
+      const std::string& alternative = plan.items[outcome].alternative;
+      if (alternative.empty()) continue;
+      request.meta.annotations.Set(kAlternativeAnnotation, alternative);
+      break;
+    }
     ledger_.CreationSent(request, context.now);
     linked_.insert(request.meta.name);
     for (const auto& [outcome, pods] : node.pods_of_item) {
@@ -384,7 +433,7 @@ void Hook::Impl::MakePartPlan(const Demand& demand, Placement& placement, StepCo
     for (const size_t i : part.items) part.copy.push_back(demand[i]);
   }
   part.demand = all ? &demand : &part.copy;
-  part.input = MakePlanInput(context, part.usage);
+  part.input = MakePlanInput(context, part.queue_caps, part.usage);
   part.input.demand = part.demand;
   GuardedPlacement guarded(placement, shapes_, guard_, context.now);
   part.plan = MakePlan(part.input, guarded);
@@ -425,8 +474,10 @@ void Hook::Impl::ReportItem(const DemandItem& item, PartPlan& part, Placement& p
     for (const size_t node : found.nodes) {
       outcome.node_requests.push_back(context.out.created[part.first_new + node].request.meta.name);
     }
-    if (!outcome.node_requests.empty()) {
-      outcome.expected_at = context.now + options_.expected_boot;
+    for (const size_t node : found.nodes) {
+      const model::NodeRequest& request = context.out.created[part.first_new + node].request;
+      outcome.expected_at = std::max(outcome.expected_at.value_or(absl::InfinitePast()),
+                                     context.now + ExpectedBoot(request));
     }
     if (outcome.code == Code::kNoInstanceTypeFits) {
       ExplainGuard(item, part.input, placement, outcome, context);
@@ -443,18 +494,20 @@ void Hook::Impl::ReportItem(const DemandItem& item, PartPlan& part, Placement& p
 void Hook::Impl::Provision(const Demand& demand, const DemandMembers* members, Placement& placement,
                            StepContext& context) {
   std::vector<Held> held(demand.size());
-  PartPlan charged, uncharged;
+  std::vector<PartPlan> parts;
+  std::vector<PartPlan*> part_of(demand.size(), nullptr);
   if (options_.enabled) {
-    held = SelectItems(demand, context, charged, uncharged);
-    MakePartPlan(demand, placement, context, charged);
-    OrderPlan(charged, members, context);
-    // With what the caps leave after that.
-    MakePartPlan(demand, placement, context, uncharged);
+    held = SelectItems(demand, context, parts);
+    // Each with what the caps leave after those before it.
+    for (PartPlan& part : parts) {
+      MakePartPlan(demand, placement, context, part);
+      if (part.charged) OrderPlan(part, members, context);
+      for (const size_t i : part.items) part_of[i] = &part;
+    }
   }
   for (size_t i = 0; i < demand.size(); ++i) {
-    PartPlan& part = demand[i].charged ? charged : uncharged;
-    if (part.next_item < part.items.size() && part.items[part.next_item] == i) {
-      ReportItem(demand[i], part, placement, context);
+    if (part_of[i] != nullptr) {
+      ReportItem(demand[i], *part_of[i], placement, context);
       continue;
     }
     DemandOutcome& outcome = context.out.outcomes.emplace_back();

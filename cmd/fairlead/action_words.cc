@@ -30,7 +30,8 @@ const char* ActionName(const model::Action& action) {
                                            "nominate_node",
                                            "call_plugin",
                                            "set_pod_group_scheduled",
-                                           "set_extended_claim"};
+                                           "set_extended_claim",
+                                           "set_node_pool_ready"};
   static_assert(std::size(kNames) == std::variant_size_v<decltype(model::Action::what)>);
   return kNames[action.what.index()];
 }
@@ -56,6 +57,8 @@ std::string Describe(const model::Action& action) {
           return absl::StrCat("annotations of pod group ", what.ns, "/", what.name);
         } else if constexpr (std::is_same_v<T, model::SetPodGroupScheduled>) {
           return absl::StrCat("condition of pod group ", what.ns, "/", what.name);
+        } else if constexpr (std::is_same_v<T, model::SetNodePoolReady>) {
+          return absl::StrCat("condition of node pool ", what.name);
         } else if constexpr (std::is_same_v<T, model::CreateNodeRequest>) {
           return absl::StrCat("create node request ", what.request->meta.name);
         } else if constexpr (std::is_same_v<T, model::UpdateNodeRequestStatus>) {

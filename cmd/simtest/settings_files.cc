@@ -21,7 +21,7 @@ namespace {
 constexpr char kHead[] = "apiVersion: config.fairlead.dev/v1alpha1\nkind: FairleadConfiguration\n";
 
 // $0: hook on, $1: GPUs, $2: dollars, $3: nodes, $4, $5: the rate for pods of a
-// queue and size, $6, $7: for all, $8: evictions, $9: after how long consolidation moves pods.
+// queue and size, $6, $7: for all, $8: the rest, $9: after how long consolidation moves pods.
 constexpr char kBase[] = R"(stalenessGracePeriod: 30s
 consolidationMinRuntime: $9
 leaderElection: {resourceNamespace: kube-system}
@@ -91,7 +91,11 @@ std::string Base(const sim::world::Plan& plan) {
       kHead,
       absl::Substitute(kBase, plan.hook ? "true" : "false", kGpuCap, plan.max_usd_per_hour,
                        plan.max_nodes, kPurchaseBurst, kPurchasesPerMinute, kTotalBurst,
-                       kTotalPerMinute, plan.paced ? "evictions: {perSecond: 1, burst: 1}\n" : "",
+                       kTotalPerMinute,
+                       absl::StrCat(plan.empties ? "  consolidationPolicy: "
+                                                   "WhenEmptyOrUnderutilized\n"
+                                                 : "",
+                                    plan.paced ? "evictions: {perSecond: 1, burst: 1}\n" : ""),
                        absl::FormatDuration(kMovable)),
       sim::world::HasGuests(plan)
           ? absl::StrCat("guests: {schedulerNames: [", sim::world::kGuestScheduler,

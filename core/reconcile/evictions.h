@@ -67,6 +67,7 @@ class Evictions {
     kWaiting,  // the workload waits for the capacity
     kOwnGang,  // the workload is the victims' own: a gang below its minimum
     kLimit,    // the workload was started in the victims' part of a limit
+    kNode,     // their node is emptied; `for_workload` is its name
   };
   struct Victim {
     model::EvictPod evict;

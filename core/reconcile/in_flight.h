@@ -45,6 +45,9 @@ struct InFlightAnnotations {
 struct InFlightGroupCondition {
   std::string group, uid;  // of the NativePodGroup: "ns/name"
 };
+struct InFlightPoolCondition {
+  std::string pool, uid;
+};
 struct InFlightUsage {};
 struct InFlightTaint {
   std::string node_uid;
@@ -72,11 +75,11 @@ struct InFlightAsk {
   uint64_t number = 0;    // of its kind
   bool preempts = false;  // about evictions
 };
-using InFlight =
-    std::variant<InFlightEviction, InFlightRequest, InFlightProvider, InFlightReservation,
-                 InFlightPodDeletion, InFlightConfigMap, InFlightClaim, InFlightVolume,
-                 InFlightStatus, InFlightAnnotations, InFlightUsage, InFlightTaint,
-                 InFlightRequestEnd, InFlightAsk, InFlightGroupCondition, InFlightExtendedClaim>;
+using InFlight = std::variant<InFlightEviction, InFlightRequest, InFlightProvider,
+                              InFlightReservation, InFlightPodDeletion, InFlightConfigMap,
+                              InFlightClaim, InFlightVolume, InFlightStatus, InFlightAnnotations,
+                              InFlightUsage, InFlightTaint, InFlightRequestEnd, InFlightAsk,
+                              InFlightGroupCondition, InFlightExtendedClaim, InFlightPoolCondition>;
 
 class InFlightActions {
  public:

@@ -284,6 +284,89 @@ TEST(NodePoolJsonTest, FieldsAndBounds) {
             "spec.nodeClassRef.kind: must be set");
 }
 
+model::NodePool PoolWith(const std::string& field) {
+  return Decode<model::NodePool>(model::Kind::kNodePool, R"({"spec":{)" + field + "}}");
+}
+
+TEST(NodePoolJsonTest, Disruption) {
+  const model::Disruption got =
+      PoolWith(R"("disruption":{"consolidationPolicy":"WhenEmptyOrUnderutilized",
+        "consolidateAfter":"90s","budgets":[{"nodes":"10%"},{"nodes":5,"schedule":"0 8 * * mon-fri",
+        "duration":"10h","reasons":["Underutilized"]}]})")
+          .disruption;
+  EXPECT_EQ(got.consolidation, model::ConsolidationPolicy::kWhenEmptyOrUnderutilized);
+  EXPECT_EQ(got.consolidate_after, absl::Seconds(90));
+  ASSERT_EQ(got.budgets.size(), 2u);
+  EXPECT_TRUE(got.budgets[0].percent);
+  EXPECT_EQ(got.budgets[0].nodes, 10);
+  EXPECT_TRUE(got.budgets[0].HoldsFor(model::DisruptionReason::kEmpty));
+  EXPECT_EQ(got.budgets[1].nodes, 5);
+  EXPECT_EQ(got.budgets[1].duration, absl::Hours(10));
+  ASSERT_TRUE(got.budgets[1].schedule.has_value());
+  EXPECT_FALSE(got.budgets[1].HoldsFor(model::DisruptionReason::kEmpty));
+  EXPECT_EQ(PoolWith(R"("disruption":{"consolidateAfter":"Never"})").disruption.consolidate_after,
+            absl::InfiniteDuration());
+  EXPECT_FALSE(PoolWith(R"("weight":1)").disruption.consolidation.has_value());
+}
+
+TEST(NodePoolJsonTest, WrongDisruptionIsRefusedWithTheField) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"consolidationPolicy":"Always"})", "spec.disruption.consolidationPolicy"},
+      {R"({"consolidateAfter":"-1m"})", "spec.disruption.consolidateAfter"},
+      {R"({"consolidateAfter":"inf"})", "spec.disruption.consolidateAfter"},
+      {R"({"budgets":[{}]})", "spec.disruption.budgets[0].nodes: must be set"},
+      {R"({"budgets":[{"nodes":"101%"}]})", "spec.disruption.budgets[0].nodes"},
+      {R"({"budgets":[{"nodes":"-1"}]})", "spec.disruption.budgets[0].nodes"},
+      {R"({"budgets":[{"nodes":"1"},{"nodes":"1","schedule":"@daily"}]})",
+       "spec.disruption.budgets[1]: schedule and duration must be set together"},
+      {R"({"budgets":[{"nodes":"1","schedule":"99 * * * *","duration":"1h"}]})",
+       "spec.disruption.budgets[0].schedule: minute"},
+      {R"({"budgets":[{"nodes":"1","schedule":"@daily","duration":"2000h"}]})",
+       "spec.disruption.budgets[0].duration"},
+      {R"({"budgets":[{"nodes":"1","reasons":["Drifted"]}]})",
+       "spec.disruption.budgets[0].reasons[0]"},
+  };
+  for (const auto& [json, part] : cases) {
+    const std::string invalid = PoolWith(R"("disruption":)" + std::string(json)).invalid;
+    EXPECT_NE(invalid.find(part), std::string::npos) << json << ": " << invalid;
+  }
+}
+
+TEST(NodePoolJsonTest, GpuSharing) {
+  using Strategy = model::GpuPartition::Strategy;
+  const auto of = [](const std::string& json) {
+    const model::NodePool pool = PoolWith(R"("gpuSharing":)" + json);
+    EXPECT_EQ(pool.invalid, "") << json;
+    return pool.gpu_sharing;
+  };
+  EXPECT_EQ(of(R"({"strategy":"TimeSlicing","replicas":4})").CountOfEach(), 4);
+  EXPECT_EQ(of(R"({"strategy":"MPS","replicas":4,"renameByDefault":true})").CountOfEach(), 0);
+  EXPECT_EQ(of(R"({"strategy":"MIGSingle","migDevices":{"1g.5gb":7}})").CountOfEach(), 7);
+  const model::GpuPartition mixed =
+      of(R"({"strategy":"MIGMixed","migDevices":{"2g.10gb":2,"1g.5gb":3}})");
+  EXPECT_EQ(mixed.strategy, Strategy::kMigMixed);
+  EXPECT_EQ(mixed.instances,
+            (std::vector<std::pair<std::string, int64_t>>{{"1g.5gb", 3}, {"2g.10gb", 2}}));
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({})", "spec.gpuSharing.strategy"},
+      {R"({"strategy":"Half"})", "spec.gpuSharing.strategy"},
+      {R"({"strategy":"TimeSlicing"})", "spec.gpuSharing.replicas"},
+      {R"({"strategy":"MPS","replicas":1})", "spec.gpuSharing.replicas"},
+      {R"({"strategy":"MPS","replicas":100000})", "spec.gpuSharing.replicas"},
+      {R"({"strategy":"MIGSingle"})", "spec.gpuSharing.migDevices: must be set"},
+      {R"({"strategy":"MIGSingle","migDevices":{"1g.5gb":3,"2g.10gb":2}})", "must be one profile"},
+      {R"({"strategy":"MIGMixed","replicas":2,"migDevices":{"1g.5gb":3}})",
+       "spec.gpuSharing.replicas"},
+      {R"({"strategy":"MIGMixed","migDevices":{"1g.5gb":8}})", "from 1 to 7"},
+      {R"({"strategy":"MIGMixed","migDevices":{"../x":1}})", "is no MIG profile"},
+      {R"({"strategy":"MIGMixed","migDevices":{"":1}})", "is no MIG profile"},
+  };
+  for (const auto& [json, part] : cases) {
+    const std::string invalid = PoolWith(R"("gpuSharing":)" + std::string(json)).invalid;
+    EXPECT_NE(invalid.find(part), std::string::npos) << json << ": " << invalid;
+  }
+}
+
 // Every prefix and many single-byte changes of a valid object of each custom kind: the result is an
 // error or an object, never a crash.
 TEST(CustomKindsJsonTest, DamageNeverCrashes) {

@@ -193,6 +193,24 @@ EncodedWrite EncodePodGroupScheduled(const model::SetPodGroupScheduled& action,
           kStrategicMergePatch, json.Take()};
 }
 
+// The list has no other condition: Fairlead is its only writer.
+EncodedWrite EncodeNodePoolReady(const model::SetNodePoolReady& action, absl::Time request_time) {
+  JsonWriter json;
+  json.BeginObject();
+  WriteUid(json, action.uid);
+  json.Key("status").BeginObject().Key("conditions").BeginArray().BeginObject();
+  json.Field("type", "Ready").Field("status", action.ready ? "True" : "False");
+  json.Field("reason", action.ready ? "InForce" : "Refused");
+  json.Field("message", TruncateUtf8(action.message, kMaxMessageBytes));
+  if (action.observed_generation > 0) {
+    json.Key("observedGeneration").Int(action.observed_generation);
+  }
+  json.Field("lastTransitionTime", FormatSeconds(action.since.value_or(request_time)));
+  json.EndObject().EndArray().EndObject().EndObject();
+  return {"PATCH", ObjectPath(model::Kind::kNodePool, action.name, "status"), kMergePatch,
+          json.Take()};
+}
+
 EncodedWrite EncodeCreateNodeRequest(const model::NodeRequest& request) {
   JsonWriter json;
   json.BeginObject().Field("apiVersion", ApiVersion(model::Kind::kNodeRequest));

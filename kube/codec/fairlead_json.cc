@@ -6,11 +6,17 @@
 //                unneededSince
 //                        failedAt (RFC 3339, fractions allowed)
 //   NodePool     spec: provider instanceTypes zones nodeClassRef allowSpot labels taints
-//   startupTaints weight
-//                      maxNodes (absent or -1: no bound)
+//                      startupTaints weight maxNodes (absent or -1: no bound), disruption
+//                      (consolidationPolicy consolidateAfter budgets, in Karpenter's words)
+#include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/cron.h"
 #include "kube/codec/json_codec.h"
 #include "kube/codec/node_request_names.h"
 #include "scheduler/model/quantity.h"
@@ -120,6 +126,193 @@ void ReadNodeClass(JsonReader& reader, JsonValue value, const FieldPath& path,
   }
 }
 
+// "5" or "10%".
+void ReadBudgetNodes(JsonReader& reader, JsonValue value, const FieldPath& path,
+                     model::DisruptionBudget& out) {
+  const std::optional<absl::string_view> text = reader.NumberOrText(value, path);
+  if (!text.has_value()) return;
+  absl::string_view number = *text;
+  out.percent = absl::ConsumeSuffix(&number, "%");
+  const bool digits = !number.empty() && number.size() <= 9 &&
+                      std::all_of(number.begin(), number.end(), absl::ascii_isdigit);
+  if (!digits || !absl::SimpleAtoi(number, &out.nodes) || (out.percent && out.nodes > 100)) {
+    reader.problems().Add(path,
+                          absl::StrCat(Quoted(*text), " must be a number of nodes, or 0% to 100%"));
+  }
+}
+
+void ReadBudgetReason(absl::string_view text, const FieldPath& path, JsonReader& reader,
+                      model::DisruptionBudget& out) {
+  if (text == "Empty") {
+    out.for_empty = true;
+  } else if (text == "Underutilized") {
+    out.for_underutilized = true;
+  } else {
+    reader.problems().Add(path, absl::StrCat(Quoted(text), " must be Empty or Underutilized"));
+  }
+}
+
+void ReadBudget(JsonReader& reader, JsonValue value, const FieldPath& path,
+                model::DisruptionBudget& out) {
+  bool has_nodes = false;
+  std::optional<absl::Duration> duration;
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    const FieldPath at = path.Field(key);
+    if (key == "nodes") {
+      has_nodes = true;
+      return ReadBudgetNodes(reader, v, at, out);
+    }
+    if (key == "duration") return reader.Duration(v, at, duration);
+    if (key == "reasons") {
+      return reader.Items(v, at, [&](size_t i, JsonValue reason) {
+        ReadBudgetReason(reader.Text(reason, at.Item(i)), at.Item(i), reader, out);
+      });
+    }
+    if (key != "schedule") return;
+    absl::StatusOr<CronSchedule> schedule = CronSchedule::Parse(reader.Text(v, at));
+    if (schedule.ok()) {
+      out.schedule = *schedule;
+    } else {
+      reader.problems().Add(at, schedule.status().message());
+    }
+  });
+  if (!has_nodes) reader.problems().Add(path.Field("nodes"), "must be set");
+  if (out.schedule.has_value() != duration.has_value()) {
+    reader.problems().Add(path, "schedule and duration must be set together");
+  }
+  if (!duration.has_value()) return;
+  out.duration = *duration;
+  if (*duration < absl::Minutes(1) || *duration > CronSchedule::kLongestWindow) {
+    reader.problems().Add(path.Field("duration"), "must be from 1m to 744h");
+  }
+}
+
+void ReadDisruption(JsonReader& reader, JsonValue value, const FieldPath& path,
+                    model::Disruption& out) {
+  using Policy = model::ConsolidationPolicy;
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    const FieldPath at = path.Field(key);
+    if (key == "budgets") {
+      return reader.Items(v, at, [&](size_t i, JsonValue budget) {
+        ReadBudget(reader, budget, at.Item(i), out.budgets.emplace_back());
+      });
+    }
+    if (key != "consolidationPolicy" && key != "consolidateAfter") return;
+    const std::string text(reader.Text(v, at));
+    if (key == "consolidationPolicy") {
+      if (text == "WhenEmpty") {
+        out.consolidation = Policy::kWhenEmpty;
+      } else if (text == "WhenEmptyOrUnderutilized") {
+        out.consolidation = Policy::kWhenEmptyOrUnderutilized;
+      } else {
+        reader.problems().Add(
+            at, absl::StrCat(Quoted(text), " must be WhenEmpty or WhenEmptyOrUnderutilized"));
+      }
+      return;
+    }
+    absl::Duration after;
+    if (text == "Never") {
+      out.consolidate_after = absl::InfiniteDuration();
+    } else if (absl::ParseDuration(text, &after) && after >= absl::ZeroDuration() &&
+               after < absl::InfiniteDuration()) {
+      out.consolidate_after = after;
+    } else {
+      reader.problems().Add(at,
+                            absl::StrCat(Quoted(text), " must be a duration such as 5m, or Never"));
+    }
+  });
+}
+
+struct SharingRow {
+  model::GpuPartition::Strategy strategy;
+  absl::string_view name;
+};
+constexpr SharingRow kSharing[] = {
+    {model::GpuPartition::Strategy::kTimeSlicing, "TimeSlicing"},
+    {model::GpuPartition::Strategy::kMps, "MPS"},
+    {model::GpuPartition::Strategy::kMigSingle, "MIGSingle"},
+    {model::GpuPartition::Strategy::kMigMixed, "MIGMixed"},
+};
+
+// "1g.5gb", "3g.40gb", "1g.10gb.me"; of resource names, so "+me" is written ".me".
+bool IsMigProfile(absl::string_view text) {
+  return text.size() <= 20 && absl::StrContains(text, "g.") && absl::StrContains(text, "gb") &&
+         absl::ascii_isdigit(static_cast<unsigned char>(text.front())) &&
+         std::all_of(text.begin(), text.end(), [](char c) {
+           return absl::ascii_isdigit(static_cast<unsigned char>(c)) || c == '.' ||
+                  absl::ascii_islower(static_cast<unsigned char>(c));
+         });
+}
+
+void ReadMigDevices(JsonReader& reader, JsonValue value, const FieldPath& path,
+                    model::GpuPartition& out) {
+  reader.Fields(value, path, [&](absl::string_view profile, JsonValue v) {
+    const FieldPath at = path.Field(profile);
+    const std::optional<int64_t> count = reader.Int64(v, at);
+    if (!count.has_value()) return;
+    if (profile.empty() || !IsMigProfile(profile)) {
+      return reader.problems().Add(at, "is no MIG profile, such as 1g.5gb");
+    }
+    if (*count < 1 || *count > 7) return reader.problems().Add(at, "must be from 1 to 7");
+    out.instances.emplace_back(std::string(profile), *count);
+  });
+  std::sort(out.instances.begin(), out.instances.end());
+}
+
+void ReadGpuSharing(JsonReader& reader, JsonValue value, const FieldPath& path,
+                    model::GpuPartition& out) {
+  std::optional<int64_t> replicas;
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    const FieldPath at = path.Field(key);
+    if (key == "replicas") replicas = reader.Int64(v, at);
+    if (key == "renameByDefault") return reader.Bool(v, at, out.renamed);
+    if (key == "migDevices") return ReadMigDevices(reader, v, at, out);
+    if (key != "strategy") return;
+    const absl::string_view text = reader.Text(v, at);
+    for (const SharingRow& row : kSharing) {
+      if (row.name == text) out.strategy = row.strategy;
+    }
+  });
+  using Strategy = model::GpuPartition::Strategy;
+  const auto add = [&](absl::string_view field, absl::string_view problem) {
+    reader.problems().Add(path.Field(field), problem);
+  };
+  if (out.strategy == Strategy::kNone) {
+    return add("strategy", "must be TimeSlicing, MPS, MIGSingle or MIGMixed");
+  }
+  if (out.SharesTime()) {
+    out.replicas = replicas.value_or(0);
+    if (out.replicas < 2 || out.replicas > 1000) add("replicas", "must be from 2 to 1000");
+    if (!out.instances.empty()) add("migDevices", "is of the MIG strategies");
+    return;
+  }
+  if (replicas.has_value()) add("replicas", "is of the strategies TimeSlicing and MPS");
+  if (out.instances.empty()) add("migDevices", "must be set");
+  if (out.strategy == Strategy::kMigSingle && out.instances.size() > 1) {
+    add("migDevices", "must be one profile: with MIGSingle all GPUs are divided alike");
+  }
+}
+
+void ReadPoolStatus(JsonReader& reader, JsonValue value, const FieldPath& path,
+                    model::PoolReadyCondition& out) {
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    if (key != "conditions") return;
+    reader.Items(v, path.Field(key), [&](size_t i, JsonValue item) {
+      model::PoolReadyCondition condition;
+      std::string type;
+      const FieldPath of = path.Field("conditions").Item(i);
+      reader.Fields(item, of, [&](absl::string_view field, JsonValue text) {
+        const FieldPath at = of.Field(field);
+        if (field == "type") return reader.String(text, at, type);
+        if (field == "status") return reader.String(text, at, condition.status);
+        if (field == "message") return reader.String(text, at, condition.message);
+        if (field == "lastTransitionTime") return reader.Time(text, at, condition.since);
+      });
+      if (type == "Ready") out = std::move(condition);
+    });
+  });
+}
+
 void ReadPoolSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
                   model::NodePool& out) {
   reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
@@ -132,6 +325,8 @@ void ReadPoolSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
     if (key == "labels") return reader.Map(v, at, out.labels);
     if (key == "taints") return ReadTaints(reader, v, at, out.taints);
     if (key == "startupTaints") return ReadTaints(reader, v, at, out.startup_taints);
+    if (key == "gpuSharing") return ReadGpuSharing(reader, v, at, out.gpu_sharing);
+    if (key == "disruption") return ReadDisruption(reader, v, at, out.disruption);
     if (key == "weight") {
       out.weight = reader.Int32(v, at).value_or(0);
     } else if (key == "maxNodes") {
@@ -168,6 +363,7 @@ void Read(JsonReader& reader, JsonValue value, model::NodePool& out) {
     if (key == "kind") CheckKind(reader, v, model::Kind::kNodePool);
     if (key == "metadata") ReadMeta(reader, v, at, out.meta);
     if (key == "spec") ReadPoolSpec(reader, v, at, out);
+    if (key == "status") ReadPoolStatus(reader, v, at, out.ready_condition);
   });
   out.invalid = reader.problems().Text();
 }

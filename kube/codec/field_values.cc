@@ -89,6 +89,10 @@ void SetTaintEffect(absl::string_view text, const FieldPath& path, Problems& pro
   }
 }
 
+bool RunsToEnd(absl::string_view restart_policy) {
+  return restart_policy == "Never" || restart_policy == "OnFailure";
+}
+
 void SetTolerationOperator(absl::string_view text, const FieldPath& path, Problems& problems,
                            model::Toleration& out) {
   if (text == "Exists") {

@@ -25,6 +25,9 @@ void SetOperator(absl::string_view text, SelectorKind kind, const FieldPath& pat
 void SetTaintEffect(absl::string_view text, const FieldPath& path, Problems& problems,
                     model::TaintEffect& out);
 
+// By restartPolicy: Always, also if it is not there, has no end.
+bool RunsToEnd(absl::string_view restart_policy);
+
 // Operator "" equals "Equal"; effect "" is every effect.
 void SetTolerationOperator(absl::string_view text, const FieldPath& path, Problems& problems,
                            model::Toleration& out);

@@ -118,6 +118,10 @@ void ReadSpec(JsonReader& reader, JsonValue value, const FieldPath& path, PodDra
       pod.never_preempts = reader.Text(v, at) == kNeverPreempts;
       return;
     }
+    if (key == "restartPolicy") {
+      pod.runs_to_end = RunsToEnd(reader.Text(v, at));
+      return;
+    }
     if (key == "activeDeadlineSeconds") {
       pod.active_deadline_s = reader.Int64(v, at).value_or(0);
       return;

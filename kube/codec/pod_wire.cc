@@ -99,6 +99,9 @@ bool ReadSpec(absl::string_view bytes, const FieldPath& path, PodDraft& draft) {
       case 2:
         r.Check(ReadContainer(r.Bytes(), /*init=*/false, containers, draft));
         break;
+      case 3:
+        pod.runs_to_end = RunsToEnd(r.Bytes());
+        break;
       case 5:
         pod.active_deadline_s = r.Int64();
         break;

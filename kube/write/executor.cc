@@ -39,7 +39,8 @@ bool IsRepeatedByCore(const model::Action& action, WriteLane lane) {
          std::holds_alternative<model::NominateNode>(action.what) ||
          std::holds_alternative<model::SetPodGroupSchedulability>(action.what) ||
          std::holds_alternative<model::SetPodGroupAnnotations>(action.what) ||
-         std::holds_alternative<model::SetPodGroupScheduled>(action.what);
+         std::holds_alternative<model::SetPodGroupScheduled>(action.what) ||
+         std::holds_alternative<model::SetNodePoolReady>(action.what);
 }
 
 // By a timer of its own; the others are looked at when their turn comes.

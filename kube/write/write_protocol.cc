@@ -382,6 +382,13 @@ struct Maker {
         GroupTarget(model::Kind::kNativePodGroup, a),
         [a](absl::Time now, StatusShape) { return EncodePodGroupScheduled(a, now); });
   }
+  Result operator()(const model::SetNodePoolReady& a) const {
+    return std::make_unique<PatchProtocol>(
+        absl::StrCat("condition of node pool ", a.name),
+        PatchProtocol::Target{model::Kind::kNodePool, ObjectPath(model::Kind::kNodePool, a.name),
+                              a.uid, false},
+        [a](absl::Time now, StatusShape) { return EncodeNodePoolReady(a, now); });
+  }
   Result operator()(const model::CreateNodeRequest& a) const {
     return Simple(absl::StrCat("create node request ", a.request->meta.name), Shape::kCreate,
                   [a](absl::Time) { return EncodeCreateNodeRequest(a.request); });

@@ -139,6 +139,16 @@ struct SetPodGroupScheduled {
   bool turns = true;  // the status is another than before: so is lastTransitionTime
 };
 
+// Condition Ready of a NodePool: True if its spec is in force, else why not.
+struct SetNodePoolReady {
+  std::string name, uid;
+  bool ready = false;
+  std::string message;
+  int64_t observed_generation = 0;
+  // Of lastTransitionTime, while the status stays what it is; absent: it is another from now on.
+  std::optional<absl::Time> since;
+};
+
 // Boxed, because most actions are bindings, and an action is as large as its largest kind.
 struct CreateNodeRequest {
   Boxed<NodeRequest> request;  // meta.name set, no uid
@@ -268,7 +278,7 @@ struct Action {
                DeleteNodeRequest, SetNodeTaint, LaunchNode, TerminateNode, EmitEvent,
                CreateGpuReservation, DeletePod, ApplyConfigMap, StoreUsage, ReserveClaim,
                DeallocateClaim, BindVolume, SelectVolumeNode, AskExtenders, NominateNode,
-               CallPlugin, SetPodGroupScheduled, SetExtendedClaim>
+               CallPlugin, SetPodGroupScheduled, SetExtendedClaim, SetNodePoolReady>
       what;
 };
 // Tens of thousands are made in one step.

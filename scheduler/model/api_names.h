@@ -87,6 +87,32 @@ inline constexpr char kMachineFinalizer[] = "fairlead.dev/machine";
 // The kubelet sets it on the mirror of a static pod, which no API call can move.
 inline constexpr char kMirrorPodAnnotation[] = "kubernetes.io/config.mirror";
 inline constexpr char kDoNotRemoveAnnotation[] = "fairlead.dev/do-not-remove";
+// What a pod says about the machine that it runs on (instance_wishes.h), under our names and
+// Luna's.
+inline constexpr char kFamilyExclusionsAnnotation[] = "fairlead.dev/instance-family-exclusions";
+inline constexpr char kFamilyInclusionsAnnotation[] = "fairlead.dev/instance-family-inclusions";
+inline constexpr char kTypeRegexpAnnotation[] = "fairlead.dev/instance-type-regexp";
+inline constexpr char kGpuSkusAnnotation[] = "fairlead.dev/instance-gpu-skus";
+inline constexpr char kOfferingsAnnotation[] = "fairlead.dev/instance-offerings";
+inline constexpr char kMaxCostAnnotation[] = "fairlead.dev/instance-max-cost";
+inline constexpr char kMaxGpusAnnotation[] = "fairlead.dev/instance-max-gpus";
+inline constexpr char kDoNotEvictAnnotation[] = "fairlead.dev/do-not-evict";
+// Of a pod with scheduling gates: its verdict says what nodes for it would cost.
+inline constexpr char kEstimateAnnotation[] = "fairlead.dev/estimate";
+inline constexpr char kLunaNodePrefix[] = "node.elotl.co/";
+inline constexpr char kLunaFamilyExclusionsAnnotation[] =
+    "node.elotl.co/instance-family-exclusions";
+inline constexpr char kLunaFamilyInclusionsAnnotation[] =
+    "node.elotl.co/instance-family-inclusions";
+inline constexpr char kLunaTypeRegexpAnnotation[] = "node.elotl.co/instance-type-regexp";
+inline constexpr char kLunaGpuSkusAnnotation[] = "node.elotl.co/instance-gpu-skus";
+inline constexpr char kLunaOfferingsAnnotation[] = "node.elotl.co/instance-offerings";
+inline constexpr char kLunaMaxCostAnnotation[] = "node.elotl.co/instance-max-cost";
+inline constexpr char kLunaMaxGpusAnnotation[] = "node.elotl.co/instance-max-gpus";
+inline constexpr char kLunaDoNotEvictAnnotation[] = "pod.elotl.co/do-not-evict";
+// Of other autoscalers: the pod is not to be moved.
+inline constexpr char kKarpenterDoNotDisruptAnnotation[] = "karpenter.sh/do-not-disrupt";
+inline constexpr char kSafeToEvictAnnotation[] = "cluster-autoscaler.kubernetes.io/safe-to-evict";
 // How long the pod is expected to run, as Go writes durations: "2h30m".
 inline constexpr char kExpectedDurationAnnotation[] = "fairlead.dev/expected-duration";
 inline constexpr char kBindDecisionAnnotation[] = "fairlead.dev/decision";

@@ -20,6 +20,7 @@
 
 #include "absl/time/time.h"
 #include "base/shared.h"
+#include "scheduler/model/instance_wishes.h"
 #include "scheduler/model/node_answers.h"
 #include "scheduler/model/node_features.h"
 #include "scheduler/model/node_topology.h"
@@ -233,6 +234,7 @@ struct PodSpec {
   // the pod runs, but such a pod is not placed.
   ResourceList legacy_mig;
   NodeFeatures required_features = 0;
+  Boxed<InstanceWishes> wishes;  // what its annotations say about the machine
   StringMap node_selector;
   bool has_required_node_affinity = false;
   std::vector<NodeSelectorTerm> required_node_terms;  // any of them
@@ -279,14 +281,15 @@ struct PodSpec {
   friend bool operator==(const PodSpec&, const PodSpec&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const PodSpec& s) {
-    return H::combine(
-        std::move(h), s.ns, s.requests, s.gpu_share, s.node_selector, s.has_required_node_affinity,
-        s.required_node_terms, s.preferred_node_terms, s.tolerations, s.pod_affinity,
-        s.pod_anti_affinity, s.topology_spread, s.host_ports, s.volume_claims, s.inline_disks,
-        s.config_map_names, s.resource_claims, s.labels_for_affinity, s.selected_by_others,
-        s.legacy_mig, s.claim_templates, s.claim_problem, s.missing_claim, s.claims_to_join,
-        *s.extended, *s.volume_needs, s.guaranteed, s.containers, s.scoring_requests, s.profile,
-        *s.images, s.spread_origin, s.node_answers, s.labels_for_plugins, s.required_features);
+    return H::combine(std::move(h), s.ns, s.requests, s.gpu_share, s.node_selector,
+                      s.has_required_node_affinity, s.required_node_terms, s.preferred_node_terms,
+                      s.tolerations, s.pod_affinity, s.pod_anti_affinity, s.topology_spread,
+                      s.host_ports, s.volume_claims, s.inline_disks, s.config_map_names,
+                      s.resource_claims, s.labels_for_affinity, s.selected_by_others, s.legacy_mig,
+                      s.claim_templates, s.claim_problem, s.missing_claim, s.claims_to_join,
+                      *s.extended, *s.volume_needs, s.guaranteed, s.containers, s.scoring_requests,
+                      s.profile, *s.images, s.spread_origin, s.node_answers, s.labels_for_plugins,
+                      s.required_features, *s.wishes);
   }
 };
 
@@ -308,6 +311,8 @@ struct Pod {
   std::optional<int32_t> priority;
   bool never_preempts = false;    // spec.preemptionPolicy is Never
   int64_t active_deadline_s = 0;  // spec.activeDeadlineSeconds; 0: none
+  // spec.restartPolicy is not Always: it works towards an end, and begins anew if it is evicted.
+  bool runs_to_end = false;
   std::vector<std::string> scheduling_gates;
   // What holds it back as gates do (core/held_back.h); not of the API server.
   std::string held_by;

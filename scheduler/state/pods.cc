@@ -15,8 +15,6 @@
 namespace fairlead::state {
 namespace {
 
-bool IsTrue(const std::string* value) { return value != nullptr && *value == "true"; }
-
 // Amounts within the bounds that sums are exact for; decoders keep to narrower ones.
 model::GpuShare WithinBounds(const model::GpuShare& share) {
   return {std::clamp<int64_t>(share.fraction_milli, 0, 1000),
@@ -43,6 +41,7 @@ PodDetails DetailsOf(const model::Pod& pod) {
       expected > absl::ZeroDuration()) {
     details.expected_duration = expected;
   }
+  details.wants_estimate = model::WantsEstimate(annotations);
   // The kubelet ends it then, so it runs no longer.
   if (pod.active_deadline_s > 0) {
     details.expected_duration =
@@ -270,11 +269,13 @@ PodRecord& ClusterState::AddPod(const model::Pod& pod, bool ours, const model::P
   record.creation = pod.meta.creation;
   record.ours = ours;
   if (ours) record.scheduler = static_cast<uint16_t>(SchedulerOf(pod));
+  record.runs_to_end = pod.runs_to_end;
   record.pod_class = InternClass(spec);
   for (const model::OwnerReference& owner : pod.meta.owners) {
     // A node owns what its kubelet mirrors of a static pod.
     const bool bound_to_node = owner.kind == "DaemonSet" || owner.kind == "Node";
     if (owner.controller && bound_to_node) record.daemon = true;
+    record.has_controller = record.has_controller || owner.controller;
   }
   if (pod.meta.annotations.Has(model::kMirrorPodAnnotation)) record.daemon = true;
   return record;
@@ -288,10 +289,13 @@ void ClusterState::ReadMeta(PodRecord& record, const model::Pod& pod) {
   }
   record.generation = pod.meta.generation;
   const model::StringMap& annotations = pod.meta.annotations;
-  record.do_not_disrupt =
-      IsTrue(annotations.Find("karpenter.sh/do-not-disrupt")) ||
-      IsTrue(annotations.Find(model::kDoNotRemoveAnnotation)) ||
-      annotations.Get("cluster-autoscaler.kubernetes.io/safe-to-evict") == "false";
+  const bool stays = model::MustStay(annotations);
+  const bool estimated = model::WantsEstimate(annotations);
+  if ((stays != record.do_not_disrupt || estimated != record.details->wants_estimate) &&
+      record.workload != kNoId) {
+    TouchWorkload(record.workload);
+  }
+  record.do_not_disrupt = stays;
   absl::Time started_at;
   if (absl::ParseTime(absl::RFC3339_full, annotations.Get(model::kLastStartAnnotation), &started_at,
                       nullptr) &&

@@ -163,6 +163,7 @@ struct PodDetails {
   // Annotation fairlead.dev/expected-duration or spec.activeDeadlineSeconds, the shorter one;
   // infinite: neither says anything that can be read.
   absl::Duration expected_duration = absl::InfiniteDuration();
+  bool wants_estimate = false;  // annotation fairlead.dev/estimate
   friend bool operator==(const PodDetails&, const PodDetails&) = default;
 };
 
@@ -181,8 +182,11 @@ struct PodRecord {
   bool phase_running = false;  // as the API server has it: budgets protect it only then
   bool ready = false;          // as the API server has it
   bool daemon = false;         // owned by a DaemonSet: does not keep a node
-  bool do_not_disrupt = false;
-  bool has_task_priority = false;
+  // Read seldom: bits, for the size of a row.
+  bool do_not_disrupt : 1 = false;  // model::MustStay: it is not moved, nor its node emptied
+  bool has_controller : 1 = false;  // something makes another one in its place
+  bool runs_to_end : 1 = false;     // model::Pod
+  bool has_task_priority : 1 = false;
   bool has_verdict = false;  // the annotation, as the API server has it
   // started_under is what the binding wrote, and was not compared with the queues that there are.
   bool started_under_unchecked = false;

@@ -281,6 +281,28 @@ void Cloud::LoseOne() {
   if (!live.empty()) End(live[random_.Below(live.size())]);
 }
 
+void Cloud::TakeBack(int64_t pick, absl::Duration notice) {
+  std::vector<size_t> live;
+  for (size_t i = 0; i < machines_.size(); ++i) {
+    const Machine& machine = machines_[i];
+    const bool has_node = server_->Find(ResourceType::kNodes, "", machine.node) != nullptr;
+    if (machine.ended == absl::InfiniteFuture() && has_node) live.push_back(i);
+  }
+  if (live.empty()) return;
+  const size_t index = live[static_cast<size_t>(pick) % live.size()];
+  server_
+      ->Modify(
+          ResourceType::kNodes, "", machines_[index].node,
+          [](Json& node) {
+            node["spec"]["taints"].push_back(
+                {{"key", "aws-node-termination-handler/spot-itn"}, {"effect", "NoSchedule"}});
+            return absl::OkStatus();
+          },
+          kCloudActor)
+      .IgnoreError();
+  time_->After(notice, [this, index] { End(index); });
+}
+
 void Cloud::BeatUntil(absl::Time until) {
   const bool beating = time_->now() < beat_until_;
   beat_until_ = std::max(beat_until_, until);

@@ -76,6 +76,9 @@ class Cloud {
   void RunStaticPods() { static_pods_ = true; }
   // One machine goes without a word, if there is any.
   void LoseOne();
+  // One of those that have a node is announced to end (a taint, as a cloud's agent sets it), and
+  // ends after the notice.
+  void TakeBack(int64_t pick, absl::Duration notice);
   // Until then the nodes' agents write an annotation every few seconds.
   void BeatUntil(absl::Time until);
 

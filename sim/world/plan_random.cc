@@ -18,6 +18,9 @@
 namespace fairlead::sim::world {
 namespace {
 
+// Of what came later: what was drawn before stays the same.
+constexpr uint64_t kEmptyingDice = 0x5e7f0c1d92b3a641ULL;
+
 constexpr int64_t kMicroPerUsd = 1'000'000;
 // Families that are drawn apart from all others.
 constexpr char kDevices[] = "devices", kVolumes[] = "volumes", kGuests[] = "guests";
@@ -35,6 +38,7 @@ class Generator : PlanTenants {
     if (OneIn(4)) plan_.max_usd_per_hour = random_.Between(3, 12);
     if (OneIn(4)) plan_.max_nodes = random_.Between(3, 8);
     plan_.paced = OneIn(3);
+    plan_.empties = plan_.hook && Random(seed ^ kEmptyingDice).Below(3) == 0;
     crowded_ = plan_.hook && OneIn(2);
     std::vector<std::string> by_chance, corners;
     for (const std::string& family : families) {
@@ -78,6 +82,7 @@ class Generator : PlanTenants {
     if (On("nodes")) NodeFaults();
     if (On("kubelet")) KubeletFaults();
     if (On("cloud")) CloudFaults();
+    if (On("cloud")) TakesBack();
     if (On("network")) NetworkFaults();
     if (On("watch")) WatchFaults();
     if (On("half-open")) HalfOpenFaults();
@@ -199,6 +204,17 @@ class Generator : PlanTenants {
     if (OneIn(3)) At(Sometime(), "catalogue");
     if (OneIn(3)) SmallMachines();
     if (plan_.hook && OneIn(3)) OldMachines();
+  }
+
+  // The cloud announces the end of machines.
+  void TakesBack() {
+    Random dice(plan_.seed ^ (kEmptyingDice + 1));
+    if (!plan_.hook || dice.Below(2) == 0) return;
+    for (int64_t n = dice.Between(1, 4); n > 0; --n) {
+      At(dice.Between(20 * kSecond, plan_.end_ms - kSecond), "take-back")
+          .With("pick", dice.Between(0, 9))
+          .With("notice_ms", dice.Between(5, 120) * kSecond);
+    }
   }
 
   // They never are what the catalogue says, and some pods need all of it.

@@ -32,6 +32,7 @@ const std::vector<std::string>& TenantVerbs() {
                                                                  "mirror-pod",
                                                                  "cloud",
                                                                  "lose-machine",
+                                                                 "take-back",
                                                                  "heartbeats",
                                                                  "stuck-kubelet",
                                                                  "foreign-lag",
@@ -270,6 +271,9 @@ bool Tenants::DoMachines(const Operation& operation) {
     }
   } else if (verb == "lose-machine") {
     parts_.cloud->LoseOne();
+  } else if (verb == "take-back") {
+    parts_.cloud->TakeBack(operation.Number("pick"),
+                           absl::Milliseconds(operation.Number("notice_ms")));
   } else if (verb == "old-machine") {
     parts_.cloud->Inherit(operation.Text("name"), operation.Number("gpu"),
                           operation.Number("price"));

@@ -435,6 +435,7 @@ model::Pod ExpectedPod(const core::Pod& pod) {
   if (spec.has_priority()) out.priority = spec.priority();
   out.never_preempts = spec.preemptionpolicy() == "Never";
   out.active_deadline_s = spec.activedeadlineseconds();
+  out.runs_to_end = spec.restartpolicy() == "OnFailure" || spec.restartpolicy() == "Never";
   for (const auto& gate : spec.schedulinggates()) out.scheduling_gates.push_back(gate.name());
   out.scheduling_group = spec.schedulinggroup().podgroupname();
   const std::map<std::string, model::PodPhase> phases = {
@@ -544,6 +545,7 @@ void ExpectSamePod(const model::Pod& got, const model::Pod& want) {
   EXPECT_EQ(got.scheduling_gates, want.scheduling_gates);
   EXPECT_EQ(got.scheduling_group, want.scheduling_group);
   EXPECT_EQ(got.active_deadline_s, want.active_deadline_s);
+  EXPECT_EQ(got.runs_to_end, want.runs_to_end);
   EXPECT_EQ(got.ready, want.ready);
   EXPECT_EQ(got.phase, want.phase);
   EXPECT_EQ(got.scheduled.status, want.scheduled.status);

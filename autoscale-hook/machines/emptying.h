@@ -1,0 +1,63 @@
+// Empties nodes that have pods, so that they can be removed.
+//
+//   Underutilized  the NodePool permits it (consolidationPolicy), its pods may be moved and find
+//                  room on other nodes, and the node's price for `consolidation_horizon` is more
+//                  than what evicting them costs (Occupants::lost_work at that price). It was so at
+//                  each look for the pool's consolidateAfter. Nodes are chosen together, those that
+//                  cost the least first, and the next ones only when these are gone. None is chosen
+//                  while workloads wait for nodes, while machines come, or while many nodes are not
+//                  ready.
+//   Interrupted    the cloud takes the machine back (NodeUse::interrupted): no budget and no price
+//                  holds it, its pods go at once, so that they are placed, and provisioned for,
+//                  before it ends.
+//
+// An emptied node is closed for pods at once (Machine::emptying; core::ManagedNodes), gets the
+// removal taint, and its pods are evicted when it is fenced (removal.h): StepOutput::emptied. When
+// none are left it is removed like any other. Before the first eviction of an underutilized node
+// everything is looked at again. If it is not empty after kLongest, and some pods do not even
+// terminate (a PodDisruptionBudget), it is given up: the taint goes, and it is not tried again for
+// a pause that doubles. A restart gives up what is not empty yet.
+//
+// Thread-safety: none. Complexity: a look is O(pods of our nodes) and what FindRoom costs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "autoscale-hook/machines/disruption_budgets.h"
+#include "autoscale-hook/machines/evacuation.h"
+#include "autoscale-hook/machines/step_context.h"
+
+namespace fairlead::hook {
+
+class NodeEmptying {
+ public:
+  // Every quarter of the shortest consolidateAfter, within these bounds.
+  static constexpr absl::Duration kLookEvery = absl::Seconds(30), kLookSoonest = absl::Seconds(1);
+  static constexpr absl::Duration kLongest = absl::Minutes(10);
+  // More nodes are not looked at; the others have their turn when these have gone.
+  static constexpr size_t kMostCandidates = 100;
+
+  // Call it after AdvanceLifecycle and before RemoveUnneeded. `evacuation` may be null: then only
+  // what is under way goes on. `nodes_wanted`: workloads wait for nodes. `frozen`: many nodes are
+  // not ready.
+  void Advance(StepContext& context, DisruptionBudgets& budgets, Evacuation* evacuation,
+               bool nodes_wanted, bool frozen);
+  void Continue(const NodeEmptying& former) { looked_at_ = former.looked_at_; }
+
+ private:
+  struct Candidate {
+    MachineView* view = nullptr;
+    Occupants occupants;
+  };
+  void AdvanceOne(MachineView& view, StepContext& context, Evacuation* evacuation,
+                  bool nodes_wanted);
+  void Look(StepContext& context, DisruptionBudgets& budgets, Evacuation& evacuation);
+  std::vector<Candidate> Candidates(StepContext& context, DisruptionBudgets& budgets,
+                                    Evacuation& evacuation);
+
+  absl::Time looked_at_ = absl::InfinitePast();
+};
+
+}  // namespace fairlead::hook

@@ -1,0 +1,49 @@
+// What may be provisioned for queues, as annotations of Queue objects say:
+//
+//   fairlead.dev/provisioned-gpu-limit: "16"               GPUs, in devices
+//   fairlead.dev/provisioned-cost-limit-per-hour: "50.00"  dollars
+//
+// A value that is wrong changes nothing: the last right one of the object stays in force, and where
+// there was none nothing is provisioned for the queue, because a cap was meant. It is told in an
+// event. Not kept over a restart.
+//
+// Thread-safety: the owner's thread. Complexity: O(log queues) per object, O(queues below) per cap.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autoscale-hook/planner/queue_caps.h"
+#include "queues/tree.h"
+#include "scheduler/model/action.h"
+#include "scheduler/model/workload_objects.h"
+
+namespace fairlead::core {
+
+inline constexpr char kProvisionedGpuLimit[] = "fairlead.dev/provisioned-gpu-limit";
+inline constexpr char kProvisionedCostLimit[] = "fairlead.dev/provisioned-cost-limit-per-hour";
+
+class QueueCaps {
+ public:
+  // True if other caps are in force, or there is something to tell.
+  bool Upsert(const model::Queue& queue);
+  bool Remove(const std::string& queue) { return rows_.erase(queue) > 0; }
+
+  // By name of the queue.
+  [[nodiscard]] std::vector<hook::QueueCap> InForce(const queues::QueueTree& tree) const;
+  // Once for each fault of an object.
+  std::vector<model::EmitEvent> TakeEvents() { return std::exchange(events_, {}); }
+
+ private:
+  struct Row {
+    std::string uid, fault;
+    int64_t gpus = model::kUnlimited, micro_usd_per_hour = model::kUnlimited;
+  };
+  std::map<std::string, Row> rows_;  // queues with an annotation
+  std::vector<model::EmitEvent> events_;
+};
+
+}  // namespace fairlead::core

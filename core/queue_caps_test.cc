@@ -1,0 +1,92 @@
+#include "core/queue_caps.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace fairlead::core {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class QueueCapsTest : public ::testing::Test {
+ protected:
+  static model::Queue Queue(const std::string& name, const std::string& parent = "") {
+    model::Queue queue;
+    queue.meta.name = name;
+    queue.meta.uid = "uid-" + name;
+    queue.parent = parent;
+    return queue;
+  }
+  static model::Queue Capped(const std::string& name, const char* gpus, const char* cost) {
+    model::Queue queue = Queue(name);
+    if (gpus != nullptr) queue.meta.annotations.Set(kProvisionedGpuLimit, gpus);
+    if (cost != nullptr) queue.meta.annotations.Set(kProvisionedCostLimit, cost);
+    return queue;
+  }
+  hook::QueueCap The() {
+    const std::vector<hook::QueueCap> caps = caps_.InForce(tree_);
+    EXPECT_THAT(caps, SizeIs(1));
+    return caps.empty() ? hook::QueueCap() : caps.front();
+  }
+  model::ResourceNames names_;
+  queues::QueueTree tree_{names_};
+  QueueCaps caps_;
+};
+
+TEST_F(QueueCapsTest, ACapHoldsForAllQueuesBelow) {
+  tree_.Upsert(Queue("top"));
+  tree_.Upsert(Queue("mid", "top"));
+  tree_.Upsert(Queue("leaf", "mid"));
+  tree_.Upsert(Queue("other"));
+  EXPECT_FALSE(caps_.Upsert(Queue("other")));
+  EXPECT_TRUE(caps_.Upsert(Capped("top", "16", "12.345678")));
+  EXPECT_FALSE(caps_.Upsert(Capped("top", "16", "12.345678")));
+  const hook::QueueCap cap = The();
+  EXPECT_EQ(cap.queue, "top");
+  EXPECT_THAT(cap.queues, ElementsAre("leaf", "mid", "top"));
+  EXPECT_EQ(cap.gpus, 16);
+  EXPECT_EQ(cap.micro_usd_per_hour, 12345678);
+  EXPECT_TRUE(caps_.Upsert(Queue("top"))) << "the annotations are gone";
+  EXPECT_THAT(caps_.InForce(tree_), IsEmpty());
+}
+
+TEST_F(QueueCapsTest, AWrongValueOpensNothing) {
+  for (const char* wrong : {"", "-1", "many", "1.5", "99999999999999999999", "1e3"}) {
+    SCOPED_TRACE(wrong);
+    QueueCaps caps;
+    EXPECT_TRUE(caps.Upsert(Capped("q", wrong, nullptr)));
+    ASSERT_THAT(caps.InForce(tree_), SizeIs(1));
+    EXPECT_EQ(caps.InForce(tree_).front().gpus, 0);
+    EXPECT_EQ(caps.InForce(tree_).front().micro_usd_per_hour, model::kUnlimited);
+    const std::vector<model::EmitEvent> events = caps.TakeEvents();
+    ASSERT_THAT(events, SizeIs(1));
+    EXPECT_EQ(events.front().reason, "QueueCapRefused");
+    EXPECT_THAT(events.front().note, HasSubstr(kProvisionedGpuLimit));
+    EXPECT_THAT(events.front().note, HasSubstr("nothing is provisioned for the queue"));
+  }
+  EXPECT_TRUE(caps_.Upsert(Capped("q", nullptr, "-5")));
+  EXPECT_EQ(The().micro_usd_per_hour, 0);
+}
+
+TEST_F(QueueCapsTest, TheLastRightValueStaysInForceAndTheFaultIsToldOnce) {
+  caps_.Upsert(Capped("q", "8", "10"));
+  EXPECT_TRUE(caps_.Upsert(Capped("q", "eight", "20")));
+  EXPECT_EQ(The().gpus, 8);
+  EXPECT_EQ(The().micro_usd_per_hour, 20'000'000);
+  EXPECT_THAT(caps_.TakeEvents(), SizeIs(1));
+  EXPECT_FALSE(caps_.Upsert(Capped("q", "eight", "20")));
+  EXPECT_THAT(caps_.TakeEvents(), IsEmpty());
+  // Another object of that name: what the former said does not count.
+  model::Queue again = Capped("q", "eight", nullptr);
+  again.meta.uid = "another";
+  EXPECT_TRUE(caps_.Upsert(again));
+  EXPECT_EQ(The().gpus, 0);
+  EXPECT_TRUE(caps_.Remove("q"));
+  EXPECT_THAT(caps_.InForce(tree_), IsEmpty());
+}
+
+}  // namespace
+}  // namespace fairlead::core
