@@ -174,6 +174,17 @@ TEST_F(PlannerWishesTest, TheSameForMembersOfOneItem) {
                                              "g6e.xlarge", "g6e.xlarge", "g6.xlarge"}));
 }
 
+// Equal workloads go on to the next model together: more of them than are left out one by one.
+TEST_F(PlannerWishesTest, ManyEqualWorkloadsBehindACap) {
+  caps_.gpus_by_model = {{"NVIDIA-H100-80GB-HBM3", 1}};
+  Demand demand;
+  for (int i = 0; i < 4 * kMaxLeftOut; ++i) {
+    demand.push_back(Item(absl::StrCat("w", 1000 + i), Skus(1, "H100,A100"), 1));
+  }
+  Run(demand);
+  EXPECT_EQ(All(), (Bought{{"p5.4xlarge", 1}, {"p4d.large", 4 * kMaxLeftOut - 1}}));
+}
+
 TEST_F(PlannerWishesTest, AGangIsWholeOnOneModel) {
   caps_.gpus_by_model = {{"NVIDIA-H100-80GB-HBM3", 3}};
   Run({Item("gang", Skus(1, "H100,A100"), 4, true), Item("single", Skus(1, "H100"), 3)});

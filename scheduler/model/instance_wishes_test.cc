@@ -139,6 +139,9 @@ TEST(InstanceWishes, ExpressionsThatNeedMuchMemoryAreRefused) {
   EXPECT_FALSE(TypePattern::Make(std::string(kLongestPattern + 1, 'a')).ok());
   EXPECT_FALSE(TypePattern::Make("((a{100}){100}){100}").ok());
   EXPECT_FALSE(TypePattern::Make("(\\pL{900}|\\pN{900})").ok());
+  // Within RE2's own bounds, but not within kPatternMemory.
+  EXPECT_TRUE(TypePattern::Make("\\pL{5}").ok());
+  EXPECT_FALSE(TypePattern::Make("\\pL{200}").ok());
   // No backtracking: a name cannot make it slow.
   const auto slow = TypePattern::Make("(a*)*(a*)*(a*)*b$");
   ASSERT_TRUE(slow.ok());
