@@ -79,8 +79,8 @@ Handler Dollars(int64_t* out) {
   return [out](const dom::element& value, const std::string& path) -> absl::Status {
     std::string_view text;
     absl::StatusOr<int64_t> micro = absl::InvalidArgumentError("");
-    if (value.get(text) == simdjson::SUCCESS) micro = model::ParseDecimal(ToAbsl(text), kMicro);
-    if (!micro.ok() || *micro < 0) {
+    if (value.get(text) == simdjson::SUCCESS) micro = model::ParseDollars(ToAbsl(text));
+    if (!micro.ok()) {
       return Bad(path, "must be dollars an hour as a quoted string such as \"12.50\"");
     }
     *out = *micro;

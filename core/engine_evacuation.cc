@@ -164,9 +164,7 @@ bool EngineEvacuation::FindRoom(const std::vector<std::string>& names) {
       if (what_if->Fits(pod_class, id, framework::Capacity::kNow)) fitting.push_back(id);
     }
     if (fitting.empty()) return false;
-    const std::vector<int64_t> scores = what_if->ScoresOf(pod_class, fitting);
-    const auto best = std::max_element(scores.begin(), scores.end()) - scores.begin();
-    if (!what_if->Promise(pod, fitting[static_cast<size_t>(best)])) return false;
+    if (!what_if->Promise(pod, fitting[what_if->BestOf(pod_class, fitting)])) return false;
   }
   return true;
 }

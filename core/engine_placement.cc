@@ -74,9 +74,7 @@ class EngineRehearsal final : public hook::Rehearsal {
     }
     for (const int node : nodes) look(node, IdOf(node));
     if (ids.empty()) return {kPresent, state::kNoId};
-    const std::vector<int64_t> scores = what_if_->ScoresOf(wanted, ids);
-    const auto best =
-        static_cast<size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
+    const size_t best = what_if_->BestOf(wanted, ids);
     return {numbers[best], ids[best]};
   }
   [[nodiscard]] state::NodeId IdOf(int node) const { return nodes_[static_cast<size_t>(node)].id; }

@@ -366,6 +366,19 @@ const model::ResourceList& ManagedNodes::DaemonRequestsOn(const std::string& nam
   return node.daemon_requests;
 }
 
+// True if something of it was otherwise.
+bool ManagedNodes::TellNeed(const CachedUse& cached, hook::NodeUse& use) {
+  const Need need = NeedOf(use.name, cached);
+  const model::ResourceList& daemons = DaemonRequestsOn(use.name, cached);
+  const bool same = need.needed == use.needed && need.by_pods_alone == use.needed_by_pods_alone &&
+                    daemons == use.daemon_requests;
+  if (same) return false;
+  use.needed = need.needed;
+  use.needed_by_pods_alone = need.by_pods_alone;
+  use.daemon_requests = daemons;
+  return true;
+}
+
 void ManagedNodes::ListUses(const std::set<state::NodeId>& promised) {
   std::vector<hook::NodeUse> uses;
   for (const auto& [key, machine] : hook_.machines().rows()) {
@@ -380,10 +393,7 @@ void ManagedNodes::ListUses(const std::set<state::NodeId>& promised) {
   cached_.reserve(uses.size());
   for (hook::NodeUse& use : uses) {
     cached_.push_back(LookUp(use.name, promised));
-    const Need need = NeedOf(use.name, cached_.back());
-    use.needed = need.needed;
-    use.needed_by_pods_alone = need.by_pods_alone;
-    use.daemon_requests = DaemonRequestsOn(use.name, cached_.back());
+    TellNeed(cached_.back(), use);
   }
   if (uses != uses_) {
     uses_ = std::move(uses);
@@ -410,16 +420,7 @@ const std::vector<hook::NodeUse>& ManagedNodes::Uses(const std::set<state::NodeI
                       state_.node(cached.node).name() == use.name;
     if (same) continue;
     cached = LookUp(use.name, promised);
-    const Need need = NeedOf(use.name, cached);
-    changed =
-        changed || need.needed != use.needed || need.by_pods_alone != use.needed_by_pods_alone;
-    if (const model::ResourceList& daemons = DaemonRequestsOn(use.name, cached);
-        daemons != use.daemon_requests) {
-      use.daemon_requests = daemons;
-      changed = true;
-    }
-    use.needed = need.needed;
-    use.needed_by_pods_alone = need.by_pods_alone;
+    changed = TellNeed(cached, use) || changed;
   }
   if (changed) ++uses_version_;
   return uses_;

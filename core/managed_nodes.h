@@ -108,6 +108,7 @@ class ManagedNodes {
   };
   [[nodiscard]] Need NeedOf(const std::string& name, const CachedUse& cached) const;
   const model::ResourceList& DaemonRequestsOn(const std::string& name, const CachedUse& cached);
+  bool TellNeed(const CachedUse& cached, hook::NodeUse& use);
   void ListUses(const std::set<state::NodeId>& promised);
 
   state::ClusterState& state_;

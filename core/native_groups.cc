@@ -52,18 +52,13 @@ state::Change NativeGroups::Upsert(const model::NativePodGroup& group) {
   Row& row = rows_[key];
   const model::NativePodGroup former = std::exchange(row.group, group);
   if (former.meta.uid != group.meta.uid) {
-    row.attempts.Settle();
-    row.ended = false;
+    row.condition.Restart();
   }
-  row.shown = ShownBy(group);
-  if (row.shown.status == kTrue) {
+  row.condition.Show(ShownBy(group));
+  if (row.condition.shown().status == kTrue) {
     open_.erase(key);
   } else {
     open_.insert(key);
-  }
-  // The watch shows what was written.
-  if (row.attempts.started() && !row.attempts.in_flight() && row.shown.SaysTheSame(row.sent)) {
-    row.attempts.Settle();
   }
   const state::WorkloadId id = state_.FindGroup(group.meta.ns, group.meta.name);
   const bool kais = id != state::kNoId && state_.workload(id).group != nullptr &&
@@ -126,13 +121,8 @@ void NativeGroups::Answered(absl::string_view key, absl::string_view uid,
   const auto found = rows_.find(key);
   if (found == rows_.end() || found->second.group.meta.uid != uid) return;
   Row& row = found->second;
-  // NotFound: the watch will say so.
-  row.ended = absl::IsInvalidArgument(status) || absl::IsNotFound(status);
-  if (row.attempts.Answered(status, now, rules_) == Outcome::kDone &&
-      row.shown.SaysTheSame(row.sent)) {
-    row.attempts.Settle();
-  }
-  wake_at_ = std::min(wake_at_, row.attempts.due());
+  row.condition.Answered(status, now, rules_);
+  wake_at_ = std::min(wake_at_, row.condition.due());
 }
 
 void NativeGroups::Step(absl::Time now, std::vector<model::Action>& actions) {
@@ -142,14 +132,11 @@ void NativeGroups::Step(absl::Time now, std::vector<model::Action>& actions) {
     const state::Workload* const workload = WorkloadOf(row);
     if (workload == nullptr) continue;
     Condition desired = Desired(*workload);
-    const bool same = desired.SaysTheSame(row.sent);
-    if (desired.status.empty() || (row.ended && same)) continue;
-    // What was accepted is what the server will show.
-    const bool there = row.attempts.accepted() ? same : desired.SaysTheSame(row.shown);
-    if (there && !row.attempts.in_doubt()) continue;
-    if (row.attempts.accepted()) row.attempts.Settle();
-    if (!row.attempts.MayGo(now)) {
-      wake_at_ = std::min(wake_at_, row.attempts.due());
+    if (desired.status.empty()) continue;
+    const std::optional<absl::Time> at = row.condition.WriteAt(desired);
+    if (!at.has_value()) continue;
+    if (*at > now) {
+      wake_at_ = std::min(wake_at_, *at);
       continue;
     }
     model::SetPodGroupScheduled write;
@@ -159,10 +146,8 @@ void NativeGroups::Step(absl::Time now, std::vector<model::Action>& actions) {
     write.scheduled = desired.status == kTrue;
     write.message = desired.message;
     write.observed_generation = row.group.meta.generation;
-    write.turns = desired.status != row.shown.status;
-    row.ended = false;
-    row.sent = std::move(desired);
-    row.attempts.Sent(now, rules_);
+    write.turns = desired.status != row.condition.shown().status;
+    row.condition.Sent(std::move(desired), now, rules_);
     actions.push_back({0, std::move(write)});
   }
 }

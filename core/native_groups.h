@@ -28,6 +28,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/write_attempts.h"
+#include "core/reconcile/condition_write.h"
 #include "core/reconcile/status_updater.h"
 #include "scheduler/model/action.h"
 #include "scheduler/model/workload_objects.h"
@@ -66,10 +67,7 @@ class NativeGroups {
   };
   struct Row {
     model::NativePodGroup group;
-    Condition shown;  // as the API server has it
-    Condition sent;   // of the last attempt
-    WriteAttempts attempts;
-    bool ended = false;  // the server calls what was sent invalid
+    ConditionWrite<Condition> condition;
   };
   [[nodiscard]] static Condition ShownBy(const model::NativePodGroup& group);
   // The workload of the group, if the state sees this one.

@@ -28,11 +28,8 @@ bool NodePools::Upsert(const model::NodePool& object) {
     row = {};
     row.uid = object.meta.uid;
   }
-  row.shown = object.ready_condition;
+  row.condition.Show({object.ready_condition});
   row.generation = object.meta.generation;
-  // The watch shows what was written.
-  const bool shows = row.shown.status == row.sent_status && row.shown.message == row.sent_message;
-  if (row.attempts.started() && !row.attempts.in_flight() && shows) row.attempts.Settle();
   wake_at_ = absl::InfinitePast();
   const std::string fault = FaultOf(object);
   if (fault.empty()) {
@@ -41,50 +38,40 @@ bool NodePools::Upsert(const model::NodePool& object) {
     return true;
   }
   if (std::exchange(row.fault, fault) == fault) return false;
-  events_.push_back(
-      {model::Kind::kNodePool, "", object.meta.name, object.meta.uid, true, "NodePoolRefused",
-       absl::StrCat(fault, row.in_force.has_value() ? "; the last right version stays in force"
-                                                    : "; nothing is provisioned from it")});
+  events_.push_back({model::Kind::kNodePool, "", object.meta.name, object.meta.uid, true,
+                     "NodePoolRefused", Desired(row).ready.message});
   return true;
 }
 
-std::string NodePools::StatusOf(const Row& row) { return row.fault.empty() ? "True" : "False"; }
-
-std::string NodePools::MessageOf(const Row& row) {
-  if (row.fault.empty()) return "nodes are provisioned from it";
-  return absl::StrCat(row.fault, row.in_force.has_value()
-                                     ? "; the last right version stays in force"
-                                     : "; nothing is provisioned from it");
+NodePools::Condition NodePools::Desired(const Row& row) {
+  if (row.fault.empty()) return {{"True", "nodes are provisioned from it", std::nullopt}};
+  return {
+      {"False",
+       absl::StrCat(row.fault, row.in_force.has_value() ? "; the last right version stays in force"
+                                                        : "; nothing is provisioned from it"),
+       std::nullopt}};
 }
 
 void NodePools::Step(absl::Time now, std::vector<model::Action>& actions) {
   if (now < wake_at_) return;
   wake_at_ = absl::InfiniteFuture();
   for (auto& [name, row] : rows_) {
-    const std::string status = StatusOf(row), message = MessageOf(row);
-    const bool same_as_sent = status == row.sent_status && message == row.sent_message;
-    if (row.ended && same_as_sent) continue;
-    const bool there = row.attempts.accepted()
-                           ? same_as_sent
-                           : status == row.shown.status && message == row.shown.message;
-    if (there && !row.attempts.in_doubt()) continue;
-    if (row.attempts.accepted()) row.attempts.Settle();
-    if (!row.attempts.MayGo(now)) {
-      wake_at_ = std::min(wake_at_, row.attempts.due());
+    Condition desired = Desired(row);
+    const std::optional<absl::Time> at = row.condition.WriteAt(desired);
+    if (!at.has_value()) continue;
+    if (*at > now) {
+      wake_at_ = std::min(wake_at_, *at);
       continue;
     }
+    const model::PoolReadyCondition& shown = row.condition.shown().ready;
     model::SetNodePoolReady write;
     write.name = name;
     write.uid = row.uid;
     write.ready = row.fault.empty();
-    write.message = message;
+    write.message = desired.ready.message;
     write.observed_generation = row.generation;
-    if (status == row.shown.status) write.since = row.shown.since;
-    row.ended = false;
-    row.sent_status = status;
-    row.sent_message = message;
-    row.attempts.Sent(now, rules_);
-    wake_at_ = std::min(wake_at_, row.attempts.due());
+    if (desired.ready.status == shown.status) write.since = shown.since;
+    row.condition.Sent(std::move(desired), now, rules_);
     actions.push_back({0, std::move(write)});
   }
 }
@@ -93,10 +80,8 @@ void NodePools::Answered(const std::string& name, const std::string& uid,
                          const absl::Status& status, absl::Time now) {
   const auto found = rows_.find(name);
   if (found == rows_.end() || found->second.uid != uid) return;
-  Row& row = found->second;
-  row.ended = absl::IsInvalidArgument(status) || absl::IsNotFound(status);
-  row.attempts.Answered(status, now, rules_);
-  wake_at_ = std::min(wake_at_, row.attempts.due());
+  found->second.condition.Answered(status, now, rules_);
+  wake_at_ = std::min(wake_at_, found->second.condition.due());
 }
 
 bool NodePools::Remove(const std::string& name) { return rows_.erase(name) > 0; }

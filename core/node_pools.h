@@ -20,6 +20,7 @@
 
 #include "absl/time/time.h"
 #include "base/write_attempts.h"
+#include "core/reconcile/condition_write.h"
 #include "scheduler/model/action.h"
 #include "scheduler/model/workload_objects.h"
 
@@ -51,18 +52,19 @@ class NodePools {
   [[nodiscard]] absl::Time wake_at() const { return wake_at_; }
 
  private:
+  struct Condition {
+    model::PoolReadyCondition ready;
+    [[nodiscard]] bool SaysTheSame(const Condition& other) const {
+      return ready.status == other.ready.status && ready.message == other.ready.message;
+    }
+  };
   struct Row {
     std::string uid, fault;  // of the object as it was seen last; no fault: it is in force
     std::optional<model::NodePool> in_force;
-    // The condition: as the object has it, as it was sent last, and the attempts.
-    model::PoolReadyCondition shown;
-    std::string sent_status, sent_message;
     int64_t generation = 0;
-    WriteAttempts attempts;
-    bool ended = false;  // the server calls what was sent invalid, or the object is gone
+    ConditionWrite<Condition> condition;
   };
-  [[nodiscard]] static std::string StatusOf(const Row& row);
-  [[nodiscard]] static std::string MessageOf(const Row& row);
+  [[nodiscard]] static Condition Desired(const Row& row);
   [[nodiscard]] std::string FaultOf(const model::NodePool& object) const;
 
   const std::vector<std::string> providers_;

@@ -8,7 +8,6 @@
 namespace fairlead::core {
 namespace {
 
-constexpr int64_t kMicroUsdPerUsd = 1'000'000;
 constexpr int64_t kMostGpus = 1'000'000'000;  // more is a mistake
 
 std::optional<int64_t> ReadGpus(const std::string& text) {
@@ -18,9 +17,8 @@ std::optional<int64_t> ReadGpus(const std::string& text) {
 }
 
 std::optional<int64_t> ReadDollars(const std::string& text) {
-  const absl::StatusOr<int64_t> amount = model::ParseDecimal(text, kMicroUsdPerUsd);
-  if (!amount.ok() || *amount < 0) return std::nullopt;
-  return *amount;
+  const absl::StatusOr<int64_t> amount = model::ParseDollars(text);
+  return amount.ok() ? std::optional(*amount) : std::nullopt;
 }
 
 void AddWithAllBelow(const queues::QueueTree& tree, queues::QueueId queue,

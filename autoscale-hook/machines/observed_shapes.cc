@@ -38,22 +38,24 @@ bool ObservedShapes::LearnOverhead(const std::vector<NodeOverhead>& nodes) {
       if (amount > model::Get(most, name)) model::Set(most, name, amount);
     }
   };
-  std::map<std::pair<std::string, std::string>, model::ResourceList> by_type;
-  std::map<std::pair<std::string, bool>, model::ResourceList> by_pool;
+  std::map<std::pair<absl::string_view, absl::string_view>, model::ResourceList> by_type;
+  std::map<std::pair<absl::string_view, bool>, model::ResourceList> by_pool;
   for (const NodeOverhead& node : nodes) {
     raise(by_type[{node.type, node.pool}], *node.requests);
     raise(by_pool[{node.pool, node.has_gpus}], *node.requests);
   }
   bool news = false;
-  const auto take = [&news](auto& known, auto& seen) {
-    for (auto& [key, requests] : seen) {
-      if (known[key] == requests) continue;
-      known[key] = std::move(requests);
-      news = true;
-    }
+  const auto take = [&news](model::ResourceList& known, model::ResourceList& seen) {
+    if (known == seen) return;
+    known = std::move(seen);
+    news = true;
   };
-  take(overhead_, by_type);
-  take(pool_overhead_, by_pool);
+  for (auto& [key, requests] : by_type) {
+    take(overhead_[{std::string(key.first), std::string(key.second)}], requests);
+  }
+  for (auto& [key, requests] : by_pool) {
+    take(pool_overhead_[{std::string(key.first), key.second}], requests);
+  }
   return news;
 }
 

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "scheduler/model/node.h"
 #include "scheduler/model/resources.h"
@@ -31,7 +32,7 @@ class ObservedShapes {
              const model::ResourceList& observed, absl::Time ready_at);
   // The overhead of the usable nodes that there are. True if what is known has changed. O(nodes).
   struct NodeOverhead {
-    std::string type, pool;
+    absl::string_view type, pool;  // of names that outlive the call
     bool has_gpus = false;
     const model::ResourceList* requests = nullptr;
   };

@@ -54,6 +54,21 @@ std::string ObjectId::Text() const {
   return absl::StrCat(kind, " ", ns.empty() ? "" : absl::StrCat(ns, "/"), name);
 }
 
+absl::Status StatusOfCall(const absl::StatusOr<kube::HttpResponse>& answer,
+                          absl::StatusCode conflict, absl::StatusCode expired) {
+  absl::Status said = StatusOfAnswer(answer);
+  if (said.ok()) return said;
+  absl::StatusCode code = said.code();
+  if (!answer.ok()) {
+    code = absl::StatusCode::kUnavailable;
+  } else if (answer->status == 409) {
+    code = conflict;
+  } else if (answer->status == 410) {
+    code = expired;
+  }
+  return {code, said.message()};
+}
+
 absl::StatusOr<ObjectId> IdOf(const Json& manifest) {
   ObjectId id{manifest.TextAt({"apiVersion"}), manifest.TextAt({"kind"}),
               manifest.TextAt({"metadata", "namespace"}), manifest.TextAt({"metadata", "name"})};

@@ -22,6 +22,10 @@ namespace fairlead::cmd {
 // OK for 2xx; otherwise the server's own message.
 absl::Status StatusOfAnswer(const absl::StatusOr<kube::HttpResponse>& answer);
 
+// The same for ports that tell apart what a 409 and a 410 mean. No connection is Unavailable.
+absl::Status StatusOfCall(const absl::StatusOr<kube::HttpResponse>& answer,
+                          absl::StatusCode conflict, absl::StatusCode expired);
+
 // What identifies an object.
 struct ObjectId {
   std::string api_version, kind, ns, name;

@@ -13,21 +13,13 @@ namespace {
 
 constexpr char kPath[] = "/apis/karpenter.sh/v1/nodeclaims";
 
-// As StatusOfAnswer says, but for what ClaimApi tells apart. `what`: the call, for the text; empty:
+// `what`: the call, for the text; empty:
 // the caller names it.
 absl::Status StatusOf(const absl::StatusOr<kube::HttpResponse>& answer, const std::string& what,
                       absl::StatusCode conflict) {
-  absl::Status said = StatusOfAnswer(answer);
+  const absl::Status said = StatusOfCall(answer, conflict, absl::StatusCode::kAborted);
   if (said.ok()) return said;
-  absl::StatusCode code = said.code();
-  if (!answer.ok()) {
-    code = absl::StatusCode::kUnavailable;
-  } else if (answer->status == 409) {
-    code = conflict;
-  } else if (answer->status == 410) {
-    code = absl::StatusCode::kAborted;
-  }
-  return {code, absl::StrCat(what, what.empty() ? "" : ": ", said.message())};
+  return {said.code(), absl::StrCat(what, what.empty() ? "" : ": ", said.message())};
 }
 
 // Of the events that the server lists; the last by time, which RFC 3339 orders as text.

@@ -10,18 +10,9 @@
 namespace fairlead::cmd {
 namespace {
 
+// 410: a list's continuation has expired.
 absl::Status StatusOf(const absl::StatusOr<kube::HttpResponse>& answer) {
-  absl::Status said = StatusOfAnswer(answer);
-  if (said.ok()) return said;
-  absl::StatusCode code = said.code();
-  if (!answer.ok()) {
-    code = absl::StatusCode::kUnavailable;
-  } else if (answer->status == 409) {
-    code = absl::StatusCode::kAborted;
-  } else if (answer->status == 410) {
-    code = absl::StatusCode::kUnavailable;  // a list's continuation has expired
-  }
-  return {code, said.message()};
+  return StatusOfCall(answer, absl::StatusCode::kAborted, absl::StatusCode::kUnavailable);
 }
 
 absl::StatusOr<Json> BodyOf(const absl::StatusOr<kube::HttpResponse>& answer) {

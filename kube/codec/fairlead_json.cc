@@ -59,11 +59,10 @@ namespace json {
 namespace {
 
 void ReadPrice(JsonReader& reader, JsonValue value, const FieldPath& path, int64_t& micro_usd) {
-  constexpr int64_t kMicroPerUsd = 1000 * 1000;
   const std::optional<absl::string_view> text = reader.NumberOrText(value, path);
   if (!text.has_value()) return;
-  const absl::StatusOr<int64_t> price = model::ParseDecimal(*text, kMicroPerUsd);
-  if (price.ok() && *price >= 0) {
+  const absl::StatusOr<int64_t> price = model::ParseDollars(*text);
+  if (price.ok()) {
     micro_usd = *price;
   } else {
     reader.problems().Add(path, absl::StrCat(Quoted(*text), " is not a price in USD"));

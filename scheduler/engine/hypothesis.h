@@ -26,6 +26,8 @@
 // resources), a pod placed O(filters).
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -65,6 +67,12 @@ class Feasibility {
   // what decides between them.
   [[nodiscard]] std::vector<int64_t> ScoresOf(state::PodClassId pod_class,
                                               absl::Span<const state::NodeId> nodes) const;
+  // The place of the one that it likes best, the first of equals. There has to be one.
+  [[nodiscard]] size_t BestOf(state::PodClassId pod_class,
+                              absl::Span<const state::NodeId> nodes) const {
+    const std::vector<int64_t> scores = ScoresOf(pod_class, nodes);
+    return static_cast<size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
+  }
   // No more pods of the class than this find room on the node when all promises are kept, at most
   // `limit`: by the node's object and by amounts alone. What pods do to each other is not asked, so
   // it is a bound from above for pods that come together, too. O(resources + GPU groups).

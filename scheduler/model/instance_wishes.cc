@@ -19,7 +19,6 @@
 namespace fairlead::model {
 namespace {
 
-constexpr int64_t kMicroUsdPerUsd = 1'000'000;
 constexpr int64_t kHighestMaxCostUsd = 1'000'000;
 constexpr size_t kRememberedPatterns = 32;
 constexpr size_t kMostShown = 60;  // characters of a wrong value
@@ -123,7 +122,7 @@ absl::Status ReadMaxCost(absl::string_view text, InstanceWishes& wishes) {
   const bool plain = !number.empty() && number.size() <= kLongestNumber &&
                      number.find_first_not_of("0123456789.") == absl::string_view::npos;
   const absl::StatusOr<int64_t> micro_usd =
-      plain ? ParseDecimal(number, kMicroUsdPerUsd) : absl::InvalidArgumentError("");
+      plain ? ParseDollars(number) : absl::InvalidArgumentError("");
   if (!micro_usd.ok() || *micro_usd > kHighestMaxCostUsd * kMicroUsdPerUsd) {
     return Wrong(absl::StrCat(Shown(text), " must be dollars per hour, as 2.50, and at most ",
                               kHighestMaxCostUsd));

@@ -163,4 +163,12 @@ absl::StatusOr<int64_t> ParseDecimal(absl::string_view text, int64_t units_per_o
   return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is not a number"));
 }
 
+absl::StatusOr<int64_t> ParseDollars(absl::string_view text) {
+  absl::StatusOr<int64_t> micro_usd = ParseDecimal(text, kMicroUsdPerUsd);
+  if (micro_usd.ok() && *micro_usd < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is negative"));
+  }
+  return micro_usd;
+}
+
 }  // namespace fairlead::model

@@ -25,4 +25,8 @@ absl::StatusOr<int64_t> ParseResourceQuantity(absl::string_view resource_name,
 // from zero. Queue quotas are JSON numbers, and 0.7 of a GPU has to be 700 milli exactly.
 absl::StatusOr<int64_t> ParseDecimal(absl::string_view text, int64_t units_per_one);
 
+// Dollars ("12.50") in millionths. InvalidArgument if it is no plain decimal number, or negative.
+inline constexpr int64_t kMicroUsdPerUsd = 1'000'000;
+absl::StatusOr<int64_t> ParseDollars(absl::string_view text);
+
 }  // namespace fairlead::model

@@ -4,9 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,46 +15,13 @@
 
 namespace fairlead::hook {
 
-class ClusterApiFixture : public ::testing::Test {
+class ClusterApiFixture : public ::testing::Test, protected ScriptedCalls {
  protected:
-  using Behaviour = std::function<void(const FakeObjects::Work&, const FakeObjects::Reply&)>;
   static constexpr char kGroup[] = "MachineDeployment/default/workers";
 
-  ClusterApiFixture() {
-    objects().transport = [this](const std::string& call, const FakeObjects::Work& work,
-                                 const FakeObjects::Reply& reply) {
-      for (auto& [prefix, queue] : behaviours_) {
-        if (!absl::StartsWith(call, prefix) || queue.empty()) continue;
-        const Behaviour behaviour = queue.front();
-        queue.pop_front();
-        return behaviour(work, reply);
-      }
-      time_.After(absl::Milliseconds(10), [work, reply] { reply(work()); });
-    };
-  }
+  ClusterApiFixture() { Script(objects(), time_); }
   FakeObjects& objects() { return cluster_.objects; }
 
-  // Does something else with the next calls that begin so ("PATCH /apis/...").
-  void NextCalls(const std::string& prefix, const Behaviour& behaviour, int times = 1) {
-    for (int i = 0; i < times; ++i) behaviours_[prefix].push_back(behaviour);
-  }
-  static Behaviour Fails(const absl::Status& status) {
-    return [status](const FakeObjects::Work&, const FakeObjects::Reply& reply) { reply(status); };
-  }
-  static Behaviour LosesReply() {
-    return [](const FakeObjects::Work& work, const FakeObjects::Reply& reply) {
-      (void)work();
-      reply(absl::UnavailableError("connection reset"));
-    };
-  }
-  // Another program changes the object first.
-  Behaviour After(std::function<void()> change) {
-    return [change = std::move(change)](const FakeObjects::Work& work,
-                                        const FakeObjects::Reply& reply) {
-      change();
-      reply(work());
-    };
-  }
   static Behaviour Twice() {
     return [](const FakeObjects::Work& work, const FakeObjects::Reply& reply) {
       reply(work());
@@ -137,7 +102,6 @@ class ClusterApiFixture : public ::testing::Test {
   VirtualTime time_;
   FakeClusterApi cluster_{&time_};
   ClusterApiGroups groups_{ClusterApiScope(), &cluster_.objects, &time_};
-  std::map<std::string, std::deque<Behaviour>> behaviours_;
 };
 
 }  // namespace fairlead::hook

@@ -60,7 +60,7 @@ std::string ClusterApiGroups::ObjectPath(const std::string& ns, const char* plur
 void ClusterApiGroups::FindVersion(Done done) {
   if (!version_.empty()) return done(absl::OkStatus());
   api_->Get(absl::StrCat("/apis/", kApiGroup),
-            Once<absl::StatusOr<Json>>([this, done](const absl::StatusOr<Json>& read) {
+            callbacks_.Once<absl::StatusOr<Json>>([this, done](const absl::StatusOr<Json>& read) {
               if (!read.ok() && !absl::IsNotFound(read.status())) {
                 return done(OfCall(read.status(), "read the versions of cluster.x-k8s.io"));
               }
@@ -101,26 +101,27 @@ void ClusterApiGroups::Refresh(Done done) {
 void ClusterApiGroups::ListGroups(ScalableKind kind, std::shared_ptr<GroupMap> read, Done done) {
   const std::string selector =
       scope_.cluster_name.empty() ? "" : absl::StrCat(kClusterNameLabel, "=", scope_.cluster_name);
-  api_->List(CollectionPath(ScalablePlural(kind)), selector,
-             Once<absl::StatusOr<Json>>([this, kind, read, done](absl::StatusOr<Json> list) {
-               if (absl::IsNotFound(list.status())) {
-                 // MachinePools may be missing. Deployments are not: the version is read again.
-                 if (kind == ScalableKind::kMachinePool) return done(absl::OkStatus());
-                 version_.clear();
-               }
-               if (!list.ok()) {
-                 return done(OfCall(list.status(), absl::StrCat("list ", ScalablePlural(kind))));
-               }
-               for (Json& item : list->items()) {
-                 const std::string id = GroupIdOf(kind, item);
-                 if (id.empty() || !IsNodeGroup(item)) continue;
-                 Group& group = (*read)[id];
-                 group.kind = kind;
-                 group.read = DecodeScalable(kind, item);
-                 group.object = std::move(item);
-               }
-               done(absl::OkStatus());
-             }));
+  api_->List(
+      CollectionPath(ScalablePlural(kind)), selector,
+      callbacks_.Once<absl::StatusOr<Json>>([this, kind, read, done](absl::StatusOr<Json> list) {
+        if (absl::IsNotFound(list.status())) {
+          // MachinePools may be missing. Deployments are not: the version is read again.
+          if (kind == ScalableKind::kMachinePool) return done(absl::OkStatus());
+          version_.clear();
+        }
+        if (!list.ok()) {
+          return done(OfCall(list.status(), absl::StrCat("list ", ScalablePlural(kind))));
+        }
+        for (Json& item : list->items()) {
+          const std::string id = GroupIdOf(kind, item);
+          if (id.empty() || !IsNodeGroup(item)) continue;
+          Group& group = (*read)[id];
+          group.kind = kind;
+          group.read = DecodeScalable(kind, item);
+          group.object = std::move(item);
+        }
+        done(absl::OkStatus());
+      }));
 }
 
 void ClusterApiGroups::ListMachines(const char* label, ScalableKind kind,
@@ -128,22 +129,23 @@ void ClusterApiGroups::ListMachines(const char* label, ScalableKind kind,
   const bool needed = std::any_of(read->begin(), read->end(),
                                   [&](const auto& entry) { return entry.second.kind == kind; });
   if (!needed) return done(absl::OkStatus());
-  api_->List(CollectionPath("machines"), label,
-             Once<absl::StatusOr<Json>>([kind, read, done](const absl::StatusOr<Json>& list) {
-               if (!list.ok()) return done(OfCall(list.status(), "list machines"));
-               for (const Json& item : list->items()) {
-                 const absl::StatusOr<ClusterMachine> machine = DecodeMachine(item);
-                 for (auto& [id, group] : *read) {
-                   if (group.kind != kind || !group.read.ok()) continue;
-                   if (!machine.ok()) {
-                     group.machines_wrong = machine.status();
-                   } else if (IsMachineOf(*machine, *group.read)) {
-                     group.machines.push_back(*machine);
-                   }
-                 }
-               }
-               done(absl::OkStatus());
-             }));
+  api_->List(
+      CollectionPath("machines"), label,
+      callbacks_.Once<absl::StatusOr<Json>>([kind, read, done](const absl::StatusOr<Json>& list) {
+        if (!list.ok()) return done(OfCall(list.status(), "list machines"));
+        for (const Json& item : list->items()) {
+          const absl::StatusOr<ClusterMachine> machine = DecodeMachine(item);
+          for (auto& [id, group] : *read) {
+            if (group.kind != kind || !group.read.ok()) continue;
+            if (!machine.ok()) {
+              group.machines_wrong = machine.status();
+            } else if (IsMachineOf(*machine, *group.read)) {
+              group.machines.push_back(*machine);
+            }
+          }
+        }
+        done(absl::OkStatus());
+      }));
 }
 
 void ClusterApiGroups::TakeRead(GroupMap read) {
@@ -189,9 +191,9 @@ void ClusterApiGroups::DeleteSwallowed(Done done) {
       if (rounds == swallowed_.end() || rounds->second < kRoundsUntilDeletion) continue;
       rounds->second = 0;
       // A failure shows in the next rounds.
-      return api_->Delete(
-          ObjectPath(machine.ns, "machines", machine.name), machine.uid,
-          Once<const absl::Status&>([done](const absl::Status&) { done(absl::OkStatus()); }));
+      return api_->Delete(ObjectPath(machine.ns, "machines", machine.name), machine.uid,
+                          callbacks_.Once<const absl::Status&>(
+                              [done](const absl::Status&) { done(absl::OkStatus()); }));
     }
   }
   done(absl::OkStatus());
@@ -289,15 +291,14 @@ void ClusterApiGroups::TemplateNode(const std::string& id, Answer<model::Node> a
     return ReadInfrastructure(id, absl::StrCat(path, "/", EscapePathPart(ref->version)), tail,
                               std::move(answer));
   }
-  api_->Get(path, Once<absl::StatusOr<Json>>([this, id, path, tail,
-                                              answer](const absl::StatusOr<Json>& versions) {
-              if (!versions.ok()) {
-                return answer(OfCall(versions.status(), "template: read " + path));
-              }
-              const std::string version = versions->TextAt({"preferredVersion", "version"});
-              ReadInfrastructure(id, absl::StrCat(path, "/", EscapePathPart(version)), tail,
-                                 answer);
-            }));
+  api_->Get(path, callbacks_.Once<absl::StatusOr<Json>>([this, id, path, tail, answer](
+                                                            const absl::StatusOr<Json>& versions) {
+    if (!versions.ok()) {
+      return answer(OfCall(versions.status(), "template: read " + path));
+    }
+    const std::string version = versions->TextAt({"preferredVersion", "version"});
+    ReadInfrastructure(id, absl::StrCat(path, "/", EscapePathPart(version)), tail, answer);
+  }));
 }
 
 // An empty path: none is needed.
@@ -312,7 +313,7 @@ void ClusterApiGroups::ReadInfrastructure(const std::string& id, const std::stri
   };
   if (group_path.empty()) return make(nullptr);
   api_->Get(group_path + tail,
-            Once<absl::StatusOr<Json>>([make, answer](const absl::StatusOr<Json>& read) {
+            callbacks_.Once<absl::StatusOr<Json>>([make, answer](const absl::StatusOr<Json>& read) {
               if (absl::IsNotFound(read.status())) return make(nullptr);
               if (!read.ok())
                 return answer(OfCall(read.status(),

@@ -7,7 +7,7 @@
 //
 // Writing: the object is read first, and written with its resourceVersion as a precondition. A
 // conflict means that nothing was done: the call begins anew, three times at most. An operation
-// that lasts longer than kLongestOperation writes nothing more.
+// that lasts longer than GroupOperation::kLongest writes nothing more.
 //
 // Removal of a named machine:
 //   1. The Machine gets the annotation cluster.x-k8s.io/delete-machine, by which its MachineSet
@@ -45,6 +45,7 @@
 #include "autoscale-hook/providers/groups/groups_provider.h"
 #include "autoscale-hook/providers/groups/leave_together.h"
 #include "autoscale-hook/providers/groups/object_api.h"
+#include "autoscale-hook/providers/groups/object_calls.h"
 #include "autoscale-hook/providers/scheduler_port.h"
 
 namespace fairlead::hook {
@@ -60,15 +61,12 @@ struct ClusterApiScope {
 
 class ClusterApiGroups final : public CloudGroups {
  public:
-  static constexpr absl::Duration kLongestOperation = absl::Seconds(90);
-  static constexpr int kAttempts = 3;
   static constexpr int kRoundsUntilOpen = 5;
   static constexpr int kRoundsUntilDeletion = 5;
   static constexpr int kRoundsOfTrouble = 3;  // until a problem that may pass is an error
 
   ClusterApiGroups(ClusterApiScope scope, ObjectApi* api, Scheduler* scheduler)
       : scope_(std::move(scope)), api_(api), scheduler_(scheduler) {}
-  ~ClusterApiGroups() override { *alive_ = false; }
   ClusterApiGroups(const ClusterApiGroups&) = delete;
   ClusterApiGroups& operator=(const ClusterApiGroups&) = delete;
 
@@ -95,16 +93,8 @@ class ClusterApiGroups final : public CloudGroups {
     int rounds_open = 0;
   };
   // One call that writes.
-  struct Operation {
-    std::string group;
-    int64_t delta = 0;
-    std::string instance;  // of a removal
-    Done done;
-    int attempts = 0;
-    bool over = false;       // it was answered
-    bool expired = false;    // it must not write any more
+  struct Operation : GroupOperation {
     bool annotated = false;  // by this operation
-    bool in_doubt = false;   // whether replicas were lowered
     Scalable read;
     ClusterMachine machine;
   };
@@ -128,7 +118,6 @@ class ClusterApiGroups final : public CloudGroups {
                           const std::string& tail, Answer<model::Node> answer);
 
   // cluster_api_writes.cc
-  OperationPtr Begin(const std::string& group, Done done);
   void Finish(const OperationPtr& op, const absl::Status& status);
   // Reads the object, and goes on if it may be written.
   void ReadForWrite(const OperationPtr& op, std::function<void()> then);
@@ -150,24 +139,15 @@ class ClusterApiGroups final : public CloudGroups {
   [[nodiscard]] const ClusterMachine* FindMachine(const std::string& group,
                                                   const std::string& instance) const;
 
-  // Calls `then` once, and not after the end of this object.
-  template <typename T, typename F>
-  std::function<void(T)> Once(F then) {
-    return [alive = alive_, open = std::make_shared<bool>(true), then](T value) {
-      if (!*alive || !std::exchange(*open, false)) return;
-      then(std::move(value));
-    };
-  }
-
   const ClusterApiScope scope_;
   ObjectApi* const api_;
   Scheduler* const scheduler_;
-  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::string version_;  // "v1beta2"; empty: not known yet
   GroupMap groups_;
   // Rounds in a row, by uid of the Machine.
   std::map<std::string, int> swallowed_, troubled_;
   LeaveTogether leaving_;
+  OwnedCallbacks callbacks_;
 };
 
 }  // namespace fairlead::hook

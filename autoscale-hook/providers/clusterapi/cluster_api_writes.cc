@@ -12,17 +12,6 @@
 namespace fairlead::hook {
 namespace {
 
-// To the tracker, ResourceExhausted is a cloud without machines; a throttled call is repeated.
-absl::Status OfWriteCall(const absl::Status& status, absl::string_view call) {
-  const absl::StatusCode code =
-      absl::IsResourceExhausted(status) ? absl::StatusCode::kUnavailable : status.code();
-  return {code, absl::StrCat(call, ": ", status.message())};
-}
-
-absl::Status RefusedWrite(const std::string& group, absl::string_view why) {
-  return absl::FailedPreconditionError(absl::StrCat("group ", group, ": ", why));
-}
-
 std::string MachinePatch(const ClusterMachine& machine, bool mark) {
   JsonWriter json;
   json.BeginObject().Key("metadata").BeginObject();
@@ -34,14 +23,6 @@ std::string MachinePatch(const ClusterMachine& machine, bool mark) {
 }
 
 }  // namespace
-
-ClusterApiGroups::OperationPtr ClusterApiGroups::Begin(const std::string& group, Done done) {
-  const auto op = std::make_shared<Operation>();
-  op->group = group;
-  op->done = std::move(done);
-  scheduler_->After(kLongestOperation, [op] { op->expired = true; });
-  return op;
-}
 
 void ClusterApiGroups::Finish(const OperationPtr& op, const absl::Status& status) {
   // Replicas were certainly not lowered: the MachineSet must not choose the Machine when others
@@ -56,7 +37,7 @@ void ClusterApiGroups::Finish(const OperationPtr& op, const absl::Status& status
 
 void ClusterApiGroups::Again(const OperationPtr& op, const absl::Status& status,
                              void (ClusterApiGroups::*attempt)(const OperationPtr&)) {
-  if (absl::IsAborted(status) && ++op->attempts < kAttempts) return (this->*attempt)(op);
+  if (op->TriesAgain(status)) return (this->*attempt)(op);
   Finish(op, status);
 }
 
@@ -67,24 +48,23 @@ void ClusterApiGroups::ReadForWrite(const OperationPtr& op, std::function<void()
   }
   const Scalable& of = *known->second.read;
   const std::string path = ObjectPath(of.ns, ScalablePlural(of.kind), of.name);
-  api_->Get(
-      path,
-      Once<absl::StatusOr<Json>>([this, op, path, kind = of.kind, uid = of.uid,
-                                  then = std::move(then)](const absl::StatusOr<Json>& object) {
-        if (!object.ok()) return Finish(op, OfWriteCall(object.status(), "read " + path));
-        absl::StatusOr<Scalable> read = DecodeScalable(kind, *object);
-        if (!read.ok()) return Finish(op, read.status());
-        if (read->uid != uid) {
-          return Finish(op, absl::UnavailableError(absl::StrCat(
-                                "group ", op->group, " was replaced by another object")));
-        }
-        op->read = *std::move(read);
-        if (op->read.deleting) return Finish(op, RefusedWrite(op->group, "is being deleted"));
-        if (op->read.paused) {
-          return Finish(op, RefusedWrite(op->group, "is paused; unpause it"));
-        }
-        then();
-      }));
+  api_->Get(path, callbacks_.Once<absl::StatusOr<Json>>([this, op, path, kind = of.kind,
+                                                         uid = of.uid, then = std::move(then)](
+                                                            const absl::StatusOr<Json>& object) {
+    if (!object.ok()) return Finish(op, OfObjectCall(object.status(), "read " + path));
+    absl::StatusOr<Scalable> read = DecodeScalable(kind, *object);
+    if (!read.ok()) return Finish(op, read.status());
+    if (read->uid != uid) {
+      return Finish(op, absl::UnavailableError(
+                            absl::StrCat("group ", op->group, " was replaced by another object")));
+    }
+    op->read = *std::move(read);
+    if (op->read.deleting) return Finish(op, RefusedForGroup(op->group, "is being deleted"));
+    if (op->read.paused) {
+      return Finish(op, RefusedForGroup(op->group, "is paused; unpause it"));
+    }
+    then();
+  }));
 }
 
 // `annotations`: "" or JSON of further annotations.
@@ -92,8 +72,8 @@ void ClusterApiGroups::WriteReplicas(const OperationPtr& op, int64_t replicas,
                                      const std::string& annotations,
                                      std::function<void(const absl::Status&)> then) {
   if (op->expired) {
-    return then(absl::UnavailableError(absl::StrCat("group ", op->group, ": given up after ",
-                                                    absl::FormatDuration(kLongestOperation))));
+    return then(absl::UnavailableError(absl::StrCat(
+        "group ", op->group, ": given up after ", absl::FormatDuration(GroupOperation::kLongest))));
   }
   JsonWriter json;
   json.BeginObject().Key("metadata").BeginObject();
@@ -103,15 +83,15 @@ void ClusterApiGroups::WriteReplicas(const OperationPtr& op, int64_t replicas,
   const std::string path = ObjectPath(op->read.ns, ScalablePlural(op->read.kind), op->read.name);
   api_->Patch(
       path, json.Take(),
-      Once<absl::StatusOr<Json>>([path, then](const absl::StatusOr<Json>& written) {
-        then(written.ok() ? absl::OkStatus() : OfWriteCall(written.status(), "patch " + path));
+      callbacks_.Once<absl::StatusOr<Json>>([path, then](const absl::StatusOr<Json>& written) {
+        then(written.ok() ? absl::OkStatus() : OfObjectCall(written.status(), "patch " + path));
       }));
 }
 
 // ---- sizes
 
 void ClusterApiGroups::IncreaseSize(const std::string& id, int64_t delta, Done done) {
-  const OperationPtr op = Begin(id, std::move(done));
+  const OperationPtr op = BeginOperation<Operation>(scheduler_, id, std::move(done));
   op->delta = delta;
   TryIncrease(op);
 }
@@ -130,7 +110,7 @@ void ClusterApiGroups::TryIncrease(const OperationPtr& op) {
 }
 
 void ClusterApiGroups::DecreaseTargetSize(const std::string& id, int64_t delta, Done done) {
-  const OperationPtr op = Begin(id, std::move(done));
+  const OperationPtr op = BeginOperation<Operation>(scheduler_, id, std::move(done));
   op->delta = delta;
   TryDecrease(op);
 }
@@ -146,26 +126,28 @@ void ClusterApiGroups::TryDecrease(const OperationPtr& op) {
     const bool pool = op->read.kind == ScalableKind::kMachinePool;
     if (op->delta <= 0 || op->read.replicas - op->delta < op->read.min_size) {
       return Finish(op,
-                    RefusedWrite(op->group, absl::StrCat("its minimum is ", op->read.min_size)));
+                    RefusedForGroup(op->group, absl::StrCat("its minimum is ", op->read.min_size)));
     }
     if (IsRollingOut(op->group)) {
-      return Finish(op, RefusedWrite(op->group, "is rolling out new machines; it is tried later"));
+      return Finish(op,
+                    RefusedForGroup(op->group, "is rolling out new machines; it is tried later"));
     }
     // The cloud chooses the machine of a pool, and may be starting one that is not listed.
     if (pool && op->read.replicas != op->delta) {
-      return Finish(op, RefusedWrite(op->group,
-                                     "the provider of a MachinePool chooses the machine that goes, "
-                                     "so a place is not taken back"));
+      return Finish(op,
+                    RefusedForGroup(op->group,
+                                    "the provider of a MachinePool chooses the machine that goes, "
+                                    "so a place is not taken back"));
     }
     const std::string label = absl::StrCat(kDeploymentNameLabel, "=", op->read.name);
     api_->List(CollectionPathOf(RootPath(), op->read.ns, "machines"), pool ? kPoolNameLabel : label,
-               Once<absl::StatusOr<Json>>(
+               callbacks_.Once<absl::StatusOr<Json>>(
                    [this, op](const absl::StatusOr<Json>& list) { CheckPlaces(op, list); }));
   });
 }
 
 void ClusterApiGroups::CheckPlaces(const OperationPtr& op, const absl::StatusOr<Json>& list) {
-  if (!list.ok()) return Finish(op, OfWriteCall(list.status(), "list machines"));
+  if (!list.ok()) return Finish(op, OfObjectCall(list.status(), "list machines"));
   int64_t living = op->read.kind == ScalableKind::kMachinePool
                        ? static_cast<int64_t>(op->read.provider_ids.size())
                        : 0;
@@ -177,9 +159,9 @@ void ClusterApiGroups::CheckPlaces(const OperationPtr& op, const absl::StatusOr<
   }
   const int64_t replicas = op->read.replicas - op->delta;
   if (replicas < living) {
-    return Finish(op, RefusedWrite(op->group, absl::StrCat("a Machine has taken the place; "
-                                                           "machines: ",
-                                                           living)));
+    return Finish(op, RefusedForGroup(op->group, absl::StrCat("a Machine has taken the place; "
+                                                              "machines: ",
+                                                              living)));
   }
   WriteReplicas(op, replicas, "", [this, op](const absl::Status& status) {
     Again(op, status, &ClusterApiGroups::TryDecrease);
@@ -190,13 +172,12 @@ void ClusterApiGroups::CheckPlaces(const OperationPtr& op, const absl::StatusOr<
 
 void ClusterApiGroups::DeleteNodes(const std::string& id, const std::vector<CloudNode>& nodes,
                                    Done done) {
-  if (nodes.empty()) return done(absl::OkStatus());
-  const OperationPtr op = Begin(id, [this, id, nodes, done](const absl::Status& status) {
-    if (!status.ok() || nodes.size() == 1) return done(status);
-    DeleteNodes(id, {nodes.begin() + 1, nodes.end()}, done);
-  });
-  op->instance = nodes.front().provider_id;
-  TryRemove(op);
+  const auto remove = [this, id](const CloudNode& node, Done then) {
+    const OperationPtr op = BeginOperation<Operation>(scheduler_, id, std::move(then));
+    op->instance = node.provider_id;
+    TryRemove(op);
+  };
+  RemoveEach(nodes, remove, done);
 }
 
 const ClusterMachine* ClusterApiGroups::FindMachine(const std::string& group,
@@ -223,7 +204,7 @@ void ClusterApiGroups::TryRemove(const OperationPtr& op) {
   if (known == nullptr) return RemoveWithoutMachine(op);
   ReadForWrite(op, [this, op, ns = known->ns, name = known->name] {
     const std::string path = ObjectPath(ns, "machines", name);
-    api_->Get(path, Once<absl::StatusOr<Json>>(
+    api_->Get(path, callbacks_.Once<absl::StatusOr<Json>>(
                         [this, op](const absl::StatusOr<Json>& read) { CheckMachine(op, read); }));
   });
 }
@@ -256,7 +237,7 @@ void ClusterApiGroups::CheckMachine(const OperationPtr& op, const absl::StatusOr
     const absl::Status status = absl::IsNotFound(read.status())
                                     ? absl::UnavailableError(read.status().message())
                                     : read.status();
-    return Finish(op, OfWriteCall(status, "read the Machine of " + op->instance));
+    return Finish(op, OfObjectCall(status, "read the Machine of " + op->instance));
   }
   absl::StatusOr<ClusterMachine> machine = DecodeMachine(*read);
   if (!machine.ok()) return Finish(op, machine.status());
@@ -270,10 +251,10 @@ void ClusterApiGroups::CheckMachine(const OperationPtr& op, const absl::StatusOr
   }
   if (op->read.replicas <= op->read.min_size) {
     return Finish(
-        op, RefusedWrite(op->group, absl::StrCat("is at its minimum of ", op->read.min_size)));
+        op, RefusedForGroup(op->group, absl::StrCat("is at its minimum of ", op->read.min_size)));
   }
   if (IsRollingOut(op->group)) {
-    return Finish(op, RefusedWrite(op->group, "is rolling out new machines; it is tried later"));
+    return Finish(op, RefusedForGroup(op->group, "is rolling out new machines; it is tried later"));
   }
   op->machine.annotated ? Lower(op) : Annotate(op);
 }
@@ -283,21 +264,20 @@ void ClusterApiGroups::Annotate(const OperationPtr& op) {
     return Finish(op, absl::UnavailableError(absl::StrCat("group ", op->group, ": given up")));
   }
   const std::string path = ObjectPath(op->machine.ns, "machines", op->machine.name);
-  api_->Patch(path, MachinePatch(op->machine, /*mark=*/true),
-              Once<absl::StatusOr<Json>>([this, op, path](const absl::StatusOr<Json>& written) {
-                if (!written.ok()) {
-                  return Again(op, OfWriteCall(written.status(), "patch " + path),
-                               &ClusterApiGroups::TryRemove);
-                }
-                const absl::StatusOr<ClusterMachine> marked = DecodeMachine(*written);
-                if (!marked.ok() || !marked->annotated) {
-                  return Finish(op, absl::InternalError(absl::StrCat(
-                                        "patch ", path, ": the answer does not show annotation ",
-                                        kDeleteMachineAnnotation)));
-                }
-                op->annotated = true;
-                Lower(op);
-              }));
+  api_->Patch(
+      path, MachinePatch(op->machine, /*mark=*/true),
+      callbacks_.Once<absl::StatusOr<Json>>([this, op, path](const absl::StatusOr<Json>& written) {
+        if (!written.ok()) {
+          return Again(op, OfObjectCall(written.status(), "patch " + path),
+                       &ClusterApiGroups::TryRemove);
+        }
+        const absl::StatusOr<ClusterMachine> marked = DecodeMachine(*written);
+        if (!marked.ok() || !marked->annotated) {
+          return Finish(op, AnnotationNotShown(path, kDeleteMachineAnnotation));
+        }
+        op->annotated = true;
+        Lower(op);
+      }));
 }
 
 void ClusterApiGroups::Lower(const OperationPtr& op) {
@@ -317,15 +297,16 @@ void ClusterApiGroups::Lower(const OperationPtr& op) {
 
 void ClusterApiGroups::TakeAnnotationOff(const OperationPtr& op, const absl::Status& status) {
   const std::string path = ObjectPath(op->machine.ns, "machines", op->machine.name);
-  api_->Patch(path, MachinePatch(op->machine, /*mark=*/false),
-              Once<absl::StatusOr<Json>>([this, op, status](const absl::StatusOr<Json>& written) {
-                if (written.ok() || absl::IsNotFound(written.status())) return Finish(op, status);
-                Finish(op,
-                       {status.code(),
+  api_->Patch(
+      path, MachinePatch(op->machine, /*mark=*/false),
+      callbacks_.Once<absl::StatusOr<Json>>(
+          [this, op, status](const absl::StatusOr<Json>& written) {
+            if (written.ok() || absl::IsNotFound(written.status())) return Finish(op, status);
+            Finish(op, {status.code(),
                         absl::StrCat(status.message(), "; Machine ", op->machine.ns, "/",
                                      op->machine.name, " keeps annotation ",
                                      kDeleteMachineAnnotation, ": ", written.status().message())});
-              }));
+          }));
 }
 
 }  // namespace fairlead::hook

@@ -7,6 +7,7 @@
 // `on_change`, after each write. Thread-safety: one thread.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -237,6 +238,50 @@ class FakeObjects final : public ObjectApi {
   VirtualTime* time_;
   int64_t last_version_ = 100;
   int last_uid_ = 0;
+};
+
+// What the next calls of a FakeObjects do instead; a base of fixtures.
+class ScriptedCalls {
+ protected:
+  using Behaviour = std::function<void(const FakeObjects::Work&, const FakeObjects::Reply&)>;
+
+  // Before the first call. Both outlive it.
+  void Script(FakeObjects& objects, VirtualTime& time) {
+    objects.transport = [this, &time](const std::string& call, const FakeObjects::Work& work,
+                                      const FakeObjects::Reply& reply) {
+      for (auto& [prefix, queue] : behaviours_) {
+        if (!absl::StartsWith(call, prefix) || queue.empty()) continue;
+        const Behaviour behaviour = queue.front();
+        queue.pop_front();
+        return behaviour(work, reply);
+      }
+      time.After(absl::Milliseconds(10), [work, reply] { reply(work()); });
+    };
+  }
+  // Of those that begin so ("PATCH /apis/...").
+  void NextCalls(const std::string& prefix, const Behaviour& behaviour, int times = 1) {
+    for (int i = 0; i < times; ++i) behaviours_[prefix].push_back(behaviour);
+  }
+  static Behaviour Fails(const absl::Status& status) {
+    return [status](const FakeObjects::Work&, const FakeObjects::Reply& reply) { reply(status); };
+  }
+  static Behaviour LosesReply() {
+    return [](const FakeObjects::Work& work, const FakeObjects::Reply& reply) {
+      (void)work();
+      reply(absl::UnavailableError("connection reset"));
+    };
+  }
+  // Another program changes the object first.
+  static Behaviour After(std::function<void()> change) {
+    return [change = std::move(change)](const FakeObjects::Work& work,
+                                        const FakeObjects::Reply& reply) {
+      change();
+      reply(work());
+    };
+  }
+
+ private:
+  std::map<std::string, std::deque<Behaviour>> behaviours_;
 };
 
 }  // namespace fairlead::hook

@@ -93,8 +93,8 @@ void ScaleGroups::FindCollection(const std::string& api_version, const std::stri
   const std::string root = ApiRoot(api_version);
   if (!resource.empty()) return done(CollectionPathOf(root, ns, resource));
   api_->Get(
-      root, Once<absl::StatusOr<Json>>([root, kind, api_version, ns,
-                                        done](const absl::StatusOr<Json>& discovered) {
+      root, callbacks_.Once<absl::StatusOr<Json>>([root, kind, api_version, ns,
+                                                   done](const absl::StatusOr<Json>& discovered) {
         if (!discovered.ok()) {
           return done(OfObject(absl::StrCat("discovery of ", api_version), discovered.status()));
         }
@@ -163,7 +163,7 @@ absl::Status ScaleGroups::OfRound() const {
 void ScaleGroups::ReadGroup(const std::string& id, Then then) {
   api_->Get(
       absl::StrCat(groups_.at(id).path, "/scale"),
-      Once<absl::StatusOr<Json>>([this, id, then](const absl::StatusOr<Json>& scale) {
+      callbacks_.Once<absl::StatusOr<Json>>([this, id, then](const absl::StatusOr<Json>& scale) {
         Group& group = groups_.at(id);
         int64_t replicas = 0;
         if (!scale.ok()) {
@@ -180,31 +180,32 @@ void ScaleGroups::ReadGroup(const std::string& id, Then then) {
 }
 
 void ScaleGroups::ReadNodes(const std::string& id, Then then) {
-  api_->List("/api/v1/nodes", SelectorText(groups_.at(id).config.node_selector),
-             Once<absl::StatusOr<Json>>([this, id, then](const absl::StatusOr<Json>& list) {
-               Group& group = groups_.at(id);
-               if (!list.ok()) {
-                 group.nodes = OfObject("list nodes", list.status());
-                 return then();
-               }
-               std::vector<ListedNode> nodes;
-               for (const Json& item : list->items()) {
-                 ListedNode node;
-                 node.name = item.TextAt({"metadata", "name"});
-                 node.provider_id = item.TextAt({"spec", "providerID"});
-                 if (node.name.empty() || node.provider_id.size() > kLongestText) continue;
-                 node.deleting = item.At({"metadata", "deletionTimestamp"}) != nullptr;
-                 node.record = item.TextAt({"metadata", "annotations", kRemovedFromAnnotation});
-                 for (const std::string& key :
-                      {group.config.mark.key, group.config.mark.name_annotation}) {
-                   const Json* const value = item.At({"metadata", "annotations", key});
-                   if (value != nullptr) node.annotations.Set(key, value->text());
-                 }
-                 nodes.push_back(std::move(node));
-               }
-               group.nodes = std::move(nodes);
-               then();
-             }));
+  api_->List(
+      "/api/v1/nodes", SelectorText(groups_.at(id).config.node_selector),
+      callbacks_.Once<absl::StatusOr<Json>>([this, id, then](const absl::StatusOr<Json>& list) {
+        Group& group = groups_.at(id);
+        if (!list.ok()) {
+          group.nodes = OfObject("list nodes", list.status());
+          return then();
+        }
+        std::vector<ListedNode> nodes;
+        for (const Json& item : list->items()) {
+          ListedNode node;
+          node.name = item.TextAt({"metadata", "name"});
+          node.provider_id = item.TextAt({"spec", "providerID"});
+          if (node.name.empty() || node.provider_id.size() > kLongestText) continue;
+          node.deleting = item.At({"metadata", "deletionTimestamp"}) != nullptr;
+          node.record = item.TextAt({"metadata", "annotations", kRemovedFromAnnotation});
+          for (const std::string& key :
+               {group.config.mark.key, group.config.mark.name_annotation}) {
+            const Json* const value = item.At({"metadata", "annotations", key});
+            if (value != nullptr) node.annotations.Set(key, value->text());
+          }
+          nodes.push_back(std::move(node));
+        }
+        group.nodes = std::move(nodes);
+        then();
+      }));
 }
 
 // Records of unknown outcome; the last round's are forgotten with their nodes.
@@ -225,20 +226,21 @@ void ScaleGroups::Settle(const std::string& id, Then then) {
   group.settled = std::move(settled);
   if (open.empty()) return then();
   api_->Get(group.path,
-            Once<absl::StatusOr<Json>>([this, id, open, then](const absl::StatusOr<Json>& object) {
-              Group& of = groups_.at(id);
-              if (!object.ok()) {
-                of.replicas = OfObject(id, object.status());  // nothing may be written
-                return then();
-              }
-              const std::string now = absl::StrCat(object->TextAt({"metadata", "uid"}), "/",
-                                                   object->TextAt({"metadata", "generation"}));
-              const std::string uid = now.substr(0, now.find('/') + 1);
-              for (const auto& [node, record] : open) {
-                if (absl::StartsWith(record, uid)) of.settled[node] = {record, record != now};
-              }
-              then();
-            }));
+            callbacks_.Once<absl::StatusOr<Json>>(
+                [this, id, open, then](const absl::StatusOr<Json>& object) {
+                  Group& of = groups_.at(id);
+                  if (!object.ok()) {
+                    of.replicas = OfObject(id, object.status());  // nothing may be written
+                    return then();
+                  }
+                  const std::string now = absl::StrCat(object->TextAt({"metadata", "uid"}), "/",
+                                                       object->TextAt({"metadata", "generation"}));
+                  const std::string uid = now.substr(0, now.find('/') + 1);
+                  for (const auto& [node, record] : open) {
+                    if (absl::StartsWith(record, uid)) of.settled[node] = {record, record != now};
+                  }
+                  then();
+                }));
 }
 
 // ---- reads

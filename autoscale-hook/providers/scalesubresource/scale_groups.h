@@ -6,7 +6,7 @@
 //
 // Writing: the Scale is read first, and written with its resourceVersion as a precondition. A
 // conflict means that nothing was done: the call begins anew, three times at most. An operation
-// that lasts longer than kLongestOperation writes nothing more.
+// that lasts longer than GroupOperation::kLongest writes nothing more.
 //
 // Without a mark (deleteAnnotation) the object's controller chooses the machine that goes, so the
 // size is lowered to 0 only, when every node of the group is to go (leave_together.h). With one:
@@ -46,6 +46,7 @@
 #include "autoscale-hook/providers/groups/groups_provider.h"
 #include "autoscale-hook/providers/groups/leave_together.h"
 #include "autoscale-hook/providers/groups/object_api.h"
+#include "autoscale-hook/providers/groups/object_calls.h"
 #include "autoscale-hook/providers/scheduler_port.h"
 #include "scheduler/model/scale_group.h"
 
@@ -59,13 +60,9 @@ GroupsOptions ScaleSubresourceOptions();
 
 class ScaleGroups final : public CloudGroups {
  public:
-  static constexpr absl::Duration kLongestOperation = absl::Seconds(90);
-  static constexpr int kAttempts = 3;
-
   // `known_type`: of the configured catalogue; null: there is none.
   ScaleGroups(const std::vector<model::ScaleGroup>& groups, KnownType known_type, ObjectApi* api,
               Scheduler* scheduler);
-  ~ScaleGroups() override { *alive_ = false; }
   ScaleGroups(const ScaleGroups&) = delete;
   ScaleGroups& operator=(const ScaleGroups&) = delete;
 
@@ -103,16 +100,8 @@ class ScaleGroups final : public CloudGroups {
     std::map<std::string, Settled> settled;  // by name of the node
   };
   // One call that writes.
-  struct Operation {
-    std::string group;
-    int64_t delta = 0;
-    std::string instance;  // of a removal
-    Done done;
-    int attempts = 0;
-    bool over = false;      // it was answered
-    bool expired = false;   // it must not write any more
+  struct Operation : GroupOperation {
     bool marked = false;    // by this operation, or begun to be
-    bool in_doubt = false;  // whether the size was lowered
     bool unmarked = false;  // it was tried to take the mark off
     // As read.
     int64_t replicas = 0, made = 0;
@@ -137,7 +126,6 @@ class ScaleGroups final : public CloudGroups {
   absl::StatusOr<model::Node> MakeTemplate(const model::ScaleGroup& config) const;
 
   // scale_writes.cc
-  OperationPtr Begin(const std::string& group, Done done);
   void Finish(const OperationPtr& op, const absl::Status& status);
   void ReadScale(const OperationPtr& op, Then then);
   void WriteScale(const OperationPtr& op, int64_t replicas, Done done);
@@ -157,21 +145,12 @@ class ScaleGroups final : public CloudGroups {
   void Again(const OperationPtr& op, const absl::Status& status,
              void (ScaleGroups::*attempt)(const OperationPtr&));
 
-  // Calls `then` once, and not after the end of this object.
-  template <typename T, typename F>
-  std::function<void(T)> Once(F then) {
-    return [alive = alive_, open = std::make_shared<bool>(true), then](T value) {
-      if (!*alive || !std::exchange(*open, false)) return;
-      then(std::move(value));
-    };
-  }
-
   const KnownType known_type_;
   ObjectApi* const api_;
   Scheduler* const scheduler_;
-  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::map<std::string, Group> groups_;  // by id
   LeaveTogether leaving_;
+  OwnedCallbacks callbacks_;
 };
 
 }  // namespace fairlead::hook

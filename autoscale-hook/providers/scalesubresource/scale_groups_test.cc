@@ -19,43 +19,12 @@ using ::testing::SizeIs;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
-class ScaleGroupsTest : public ::testing::Test {
+class ScaleGroupsTest : public ::testing::Test, protected ScriptedCalls {
  protected:
-  using Behaviour = std::function<void(const FakeObjects::Work&, const FakeObjects::Reply&)>;
   static constexpr char kGroup[] = "Pool/default/workers";
 
-  ScaleGroupsTest() {
-    objects().transport = [this](const std::string& call, const FakeObjects::Work& work,
-                                 const FakeObjects::Reply& reply) {
-      for (auto& [prefix, queue] : behaviours_) {
-        if (!absl::StartsWith(call, prefix) || queue.empty()) continue;
-        const Behaviour behaviour = queue.front();
-        queue.pop_front();
-        return behaviour(work, reply);
-      }
-      time_.After(absl::Milliseconds(10), [work, reply] { reply(work()); });
-    };
-  }
+  ScaleGroupsTest() { Script(objects(), time_); }
   FakeObjects& objects() { return cluster_.objects; }
-  void NextCalls(const std::string& prefix, const Behaviour& behaviour, int times = 1) {
-    for (int i = 0; i < times; ++i) behaviours_[prefix].push_back(behaviour);
-  }
-  static Behaviour Fails(const absl::Status& status) {
-    return [status](const FakeObjects::Work&, const FakeObjects::Reply& reply) { reply(status); };
-  }
-  static Behaviour LosesReply() {
-    return [](const FakeObjects::Work& work, const FakeObjects::Reply& reply) {
-      (void)work();
-      reply(absl::UnavailableError("connection reset"));
-    };
-  }
-  static Behaviour After(std::function<void()> change) {
-    return [change = std::move(change)](const FakeObjects::Work& work,
-                                        const FakeObjects::Reply& reply) {
-      change();
-      reply(work());
-    };
-  }
   void Make(const std::vector<model::ScaleGroup>& configs) {
     configs_ = configs;
     groups_ = std::make_unique<ScaleGroups>(
@@ -123,7 +92,6 @@ class ScaleGroupsTest : public ::testing::Test {
   Catalog catalog_ = Catalog::FromTypes({});
   std::vector<model::ScaleGroup> configs_;
   std::unique_ptr<ScaleGroups> groups_;
-  std::map<std::string, std::deque<Behaviour>> behaviours_;
 };
 
 // ---- reads

@@ -13,35 +13,11 @@
 namespace fairlead::hook {
 namespace {
 
-// To the tracker, ResourceExhausted is a cloud without machines; a throttled call is repeated.
-absl::Status OfScaleCall(const absl::Status& status, absl::string_view call) {
-  const absl::StatusCode code =
-      absl::IsResourceExhausted(status) ? absl::StatusCode::kUnavailable : status.code();
-  return {code, absl::StrCat(call, ": ", status.message())};
-}
-
-absl::Status RefusedScale(const std::string& group, absl::string_view why) {
-  return absl::FailedPreconditionError(absl::StrCat("group ", group, ": ", why));
-}
-
-absl::Status NotShown(absl::string_view path, absl::string_view annotation) {
-  return absl::InternalError(
-      absl::StrCat("patch ", path, ": the answer does not show annotation ", annotation));
-}
-
 absl::Status NoPath(const std::string& group) {
   return absl::UnavailableError(absl::StrCat("group ", group, " has not been read yet"));
 }
 
 }  // namespace
-
-ScaleGroups::OperationPtr ScaleGroups::Begin(const std::string& group, Done done) {
-  const auto op = std::make_shared<Operation>();
-  op->group = group;
-  op->done = std::move(done);
-  scheduler_->After(kLongestOperation, [op] { op->expired = true; });
-  return op;
-}
 
 void ScaleGroups::Finish(const OperationPtr& op, const absl::Status& status) {
   // The size was certainly not lowered: the record must not say so, and the controller must not
@@ -55,7 +31,7 @@ void ScaleGroups::Finish(const OperationPtr& op, const absl::Status& status) {
 
 void ScaleGroups::Again(const OperationPtr& op, const absl::Status& status,
                         void (ScaleGroups::*attempt)(const OperationPtr&)) {
-  if (absl::IsAborted(status) && ++op->attempts < kAttempts) return (this->*attempt)(op);
+  if (op->TriesAgain(status)) return (this->*attempt)(op);
   Finish(op, status);
 }
 
@@ -63,23 +39,23 @@ void ScaleGroups::ReadScale(const OperationPtr& op, Then then) {
   const Group* const group = Find(op->group);
   if (group == nullptr || group->path.empty()) return Finish(op, NoPath(op->group));
   const std::string path = absl::StrCat(group->path, "/scale");
-  api_->Get(
-      path, Once<absl::StatusOr<Json>>([this, op, path, then](const absl::StatusOr<Json>& scale) {
-        if (!scale.ok()) return Finish(op, OfScaleCall(scale.status(), "read " + path));
-        op->version = scale->TextAt({"metadata", "resourceVersion"});
-        const std::string replicas = scale->TextAt({"spec", "replicas"});
-        op->replicas = op->made = 0;  // Scale leaves a zero out
-        (void)absl::SimpleAtoi(scale->TextAt({"status", "replicas"}), &op->made);
-        const bool good =
-            replicas.empty() || (absl::SimpleAtoi(replicas, &op->replicas) && op->replicas >= 0);
-        if (!good || op->version.empty()) {
-          return Finish(op, absl::InvalidArgumentError(
-                                absl::StrCat(path,
-                                             ": spec.replicas or metadata.resourceVersion: "
-                                             "missing, or wrong")));
-        }
-        then();
-      }));
+  api_->Get(path, callbacks_.Once<absl::StatusOr<Json>>([this, op, path,
+                                                         then](const absl::StatusOr<Json>& scale) {
+    if (!scale.ok()) return Finish(op, OfObjectCall(scale.status(), "read " + path));
+    op->version = scale->TextAt({"metadata", "resourceVersion"});
+    const std::string replicas = scale->TextAt({"spec", "replicas"});
+    op->replicas = op->made = 0;  // Scale leaves a zero out
+    (void)absl::SimpleAtoi(scale->TextAt({"status", "replicas"}), &op->made);
+    const bool good =
+        replicas.empty() || (absl::SimpleAtoi(replicas, &op->replicas) && op->replicas >= 0);
+    if (!good || op->version.empty()) {
+      return Finish(op, absl::InvalidArgumentError(
+                            absl::StrCat(path,
+                                         ": spec.replicas or metadata.resourceVersion: "
+                                         "missing, or wrong")));
+    }
+    then();
+  }));
 }
 
 void ScaleGroups::WriteScale(const OperationPtr& op, int64_t replicas, Done done) {
@@ -92,15 +68,15 @@ void ScaleGroups::WriteScale(const OperationPtr& op, int64_t replicas, Done done
   const std::string path = absl::StrCat(groups_.at(op->group).path, "/scale");
   api_->Patch(
       path, json.Take(),
-      Once<absl::StatusOr<Json>>([path, done](const absl::StatusOr<Json>& written) {
-        done(written.ok() ? absl::OkStatus() : OfScaleCall(written.status(), "patch " + path));
+      callbacks_.Once<absl::StatusOr<Json>>([path, done](const absl::StatusOr<Json>& written) {
+        done(written.ok() ? absl::OkStatus() : OfObjectCall(written.status(), "patch " + path));
       }));
 }
 
 // ---- sizes
 
 void ScaleGroups::IncreaseSize(const std::string& id, int64_t delta, Done done) {
-  const OperationPtr op = Begin(id, std::move(done));
+  const OperationPtr op = BeginOperation<Operation>(scheduler_, id, std::move(done));
   op->delta = delta;
   TryIncrease(op);
 }
@@ -127,7 +103,7 @@ void ScaleGroups::TryIncrease(const OperationPtr& op) {
 }
 
 void ScaleGroups::DecreaseTargetSize(const std::string& id, int64_t delta, Done done) {
-  const OperationPtr op = Begin(id, std::move(done));
+  const OperationPtr op = BeginOperation<Operation>(scheduler_, id, std::move(done));
   op->delta = delta;
   TryDecrease(op);
 }
@@ -137,21 +113,21 @@ void ScaleGroups::TryDecrease(const OperationPtr& op) {
     const Group& group = groups_.at(op->group);
     if (op->delta <= 0 || op->replicas - op->delta < group.config.min_size) {
       return Finish(
-          op, RefusedScale(op->group, absl::StrCat("its minimum is ", group.config.min_size)));
+          op, RefusedForGroup(op->group, absl::StrCat("its minimum is ", group.config.min_size)));
     }
     if (op->replicas != op->delta || !group.nodes.ok() || !group.nodes->empty()) {
-      return Finish(
-          op,
-          RefusedScale(op->group,
-                       "its controller would choose the machine that goes, so a place is not "
-                       "taken back while others may be needed; lower the size yourself if no node "
-                       "comes"));
+      return Finish(op,
+                    RefusedForGroup(
+                        op->group,
+                        "its controller would choose the machine that goes, so a place is not "
+                        "taken back while others may be needed; lower the size yourself if no node "
+                        "comes"));
     }
     // Nodes that have registered since the last round count.
     ReadNodes(op->group, [this, op] {
       const Group& now = groups_.at(op->group);
       if (!now.nodes.ok() || !now.nodes->empty()) {
-        return Finish(op, RefusedScale(op->group, "a node has registered"));
+        return Finish(op, RefusedForGroup(op->group, "a node has registered"));
       }
       WriteScale(op, 0, [this, op](const absl::Status& status) {
         Again(op, status, &ScaleGroups::TryDecrease);
@@ -164,13 +140,12 @@ void ScaleGroups::TryDecrease(const OperationPtr& op) {
 
 void ScaleGroups::DeleteNodes(const std::string& id, const std::vector<CloudNode>& nodes,
                               Done done) {
-  if (nodes.empty()) return done(absl::OkStatus());
-  const OperationPtr op = Begin(id, [this, id, nodes, done](const absl::Status& status) {
-    if (!status.ok() || nodes.size() == 1) return done(status);
-    DeleteNodes(id, {nodes.begin() + 1, nodes.end()}, done);
-  });
-  op->instance = nodes.front().provider_id;
-  TryRemove(op);
+  const auto remove = [this, id](const CloudNode& node, Done then) {
+    const OperationPtr op = BeginOperation<Operation>(scheduler_, id, std::move(then));
+    op->instance = node.provider_id;
+    TryRemove(op);
+  };
+  RemoveEach(nodes, remove, done);
 }
 
 void ScaleGroups::TryRemove(const OperationPtr& op) {
@@ -183,7 +158,7 @@ void ScaleGroups::TryLeave(const OperationPtr& op) {
   ReadScale(op, [this, op] {
     ReadNodes(op->group, [this, op] {
       const Group& group = groups_.at(op->group);
-      if (!group.nodes.ok()) return Finish(op, OfScaleCall(group.nodes.status(), "removal"));
+      if (!group.nodes.ok()) return Finish(op, OfObjectCall(group.nodes.status(), "removal"));
       const absl::Status together = leaving_.Ask(
           op->group, op->instance, Living(group), op->replicas, group.config.min_size,
           "its controller chooses the machine that goes, and no deleteAnnotation is configured");
@@ -216,24 +191,24 @@ std::string ScaleGroups::MarkedPath(const Group& group, const ListedNode& node) 
 // if the size is to be raised.
 void ScaleGroups::ReadObject(const OperationPtr& op, Then then) {
   const std::string path = groups_.at(op->group).path;
-  api_->Get(path,
-            Once<absl::StatusOr<Json>>([this, op, path, then](const absl::StatusOr<Json>& object) {
-              if (!object.ok()) return Finish(op, OfScaleCall(object.status(), "read " + path));
-              op->version = object->TextAt({"metadata", "resourceVersion"});
-              op->uid = object->TextAt({"metadata", "uid"});
-              op->generation = object->TextAt({"metadata", "generation"});
-              if (op->uid.empty() || op->generation.empty()) {
-                return Finish(op, absl::InvalidArgumentError(absl::StrCat(
-                                      path, ": metadata.uid or metadata.generation: missing")));
-              }
-              const std::string seen = object->TextAt({"status", "observedGeneration"});
-              if (op->delta > 0 && !seen.empty() && seen != op->generation) {
-                return Finish(op, absl::UnavailableError(absl::StrCat(
-                                      "group ", op->group,
-                                      ": its controller has not seen yet that a node is to go")));
-              }
-              then();
-            }));
+  api_->Get(path, callbacks_.Once<absl::StatusOr<Json>>([this, op, path,
+                                                         then](const absl::StatusOr<Json>& object) {
+    if (!object.ok()) return Finish(op, OfObjectCall(object.status(), "read " + path));
+    op->version = object->TextAt({"metadata", "resourceVersion"});
+    op->uid = object->TextAt({"metadata", "uid"});
+    op->generation = object->TextAt({"metadata", "generation"});
+    if (op->uid.empty() || op->generation.empty()) {
+      return Finish(op, absl::InvalidArgumentError(
+                            absl::StrCat(path, ": metadata.uid or metadata.generation: missing")));
+    }
+    const std::string seen = object->TextAt({"status", "observedGeneration"});
+    if (op->delta > 0 && !seen.empty() && seen != op->generation) {
+      return Finish(
+          op, absl::UnavailableError(absl::StrCat(
+                  "group ", op->group, ": its controller has not seen yet that a node is to go")));
+    }
+    then();
+  }));
 }
 
 // Reads the object, its size, and the node, in this order.
@@ -252,9 +227,10 @@ void ScaleGroups::TryRemoveMarked(const OperationPtr& op) {
   }
   if (!listed) {
     return Finish(
-        op, RefusedScale(op->group, absl::StrCat("machine ", op->instance,
-                                                 ": its node is not listed, or lacks annotation \"",
-                                                 group.config.mark.name_annotation, "\"")));
+        op,
+        RefusedForGroup(op->group, absl::StrCat("machine ", op->instance,
+                                                ": its node is not listed, or lacks annotation \"",
+                                                group.config.mark.name_annotation, "\"")));
   }
   ReadObject(op, [this, op] {
     const std::string version = op->version;
@@ -269,7 +245,7 @@ void ScaleGroups::TryRemoveMarked(const OperationPtr& op) {
         return Again(op, absl::AbortedError(op->group + " has changed"), &ScaleGroups::TryRemove);
       }
       api_->Get(op->node_path,
-                Once<absl::StatusOr<Json>>(
+                callbacks_.Once<absl::StatusOr<Json>>(
                     [this, op](const absl::StatusOr<Json>& node) { CheckRecord(op, node); }));
     });
   });
@@ -280,7 +256,7 @@ void ScaleGroups::CheckRecord(const OperationPtr& op, const absl::StatusOr<Json>
     const absl::Status status = absl::IsNotFound(node.status())
                                     ? absl::UnavailableError(node.status().message())
                                     : node.status();
-    return Finish(op, OfScaleCall(status, "read " + op->node_path));
+    return Finish(op, OfObjectCall(status, "read " + op->node_path));
   }
   if (node->At({"metadata", "deletionTimestamp"}) != nullptr) return Finish(op, absl::OkStatus());
   Group& group = groups_.at(op->group);
@@ -293,8 +269,8 @@ void ScaleGroups::CheckRecord(const OperationPtr& op, const absl::StatusOr<Json>
     if (settled ? known->second.done : record != now) return Finish(op, AlreadyLowered(op));
   }
   if (op->replicas <= group.config.min_size) {
-    return Finish(
-        op, RefusedScale(op->group, absl::StrCat("is at its minimum of ", group.config.min_size)));
+    return Finish(op, RefusedForGroup(
+                          op->group, absl::StrCat("is at its minimum of ", group.config.min_size)));
   }
   op->record = now;
   Record(op, *node);
@@ -306,11 +282,11 @@ void ScaleGroups::CheckRecord(const OperationPtr& op, const absl::StatusOr<Json>
 absl::Status ScaleGroups::AlreadyLowered(const OperationPtr& op) const {
   const auto nodes = static_cast<int64_t>(Living(groups_.at(op->group)).size());
   if (op->replicas != nodes) return absl::OkStatus();
-  return RefusedScale(op->group,
-                      absl::StrCat("the size was lowered for machine ", op->instance,
-                                   ", and there are as many nodes as it says; if the node stays, "
-                                   "take annotation ",
-                                   kRemovedFromAnnotation, " off node ", op->node));
+  return RefusedForGroup(
+      op->group, absl::StrCat("the size was lowered for machine ", op->instance,
+                              ", and there are as many nodes as it says; if the node stays, "
+                              "take annotation ",
+                              kRemovedFromAnnotation, " off node ", op->node));
 }
 
 void ScaleGroups::Record(const OperationPtr& op, const Json& node) {
@@ -324,13 +300,13 @@ void ScaleGroups::Record(const OperationPtr& op, const Json& node) {
   json.EndObject().EndObject().EndObject();
   api_->Patch(
       op->node_path, json.Take(),
-      Once<absl::StatusOr<Json>>([this, op](const absl::StatusOr<Json>& written) {
+      callbacks_.Once<absl::StatusOr<Json>>([this, op](const absl::StatusOr<Json>& written) {
         if (!written.ok()) {
-          return Again(op, OfScaleCall(written.status(), "patch " + op->node_path),
+          return Again(op, OfObjectCall(written.status(), "patch " + op->node_path),
                        &ScaleGroups::TryRemove);
         }
         if (written->TextAt({"metadata", "annotations", kRemovedFromAnnotation}) != op->record) {
-          return Finish(op, NotShown(op->node_path, kRemovedFromAnnotation));
+          return Finish(op, AnnotationNotShown(op->node_path, kRemovedFromAnnotation));
         }
         op->marked = true;
         Mark(op);
@@ -347,13 +323,13 @@ void ScaleGroups::Mark(const OperationPtr& op) {
   json.Field(mark.key, mark.value).EndObject().EndObject().EndObject();
   api_->Patch(
       op->marked_path, json.Take(),
-      Once<absl::StatusOr<Json>>([this, op](const absl::StatusOr<Json>& written) {
+      callbacks_.Once<absl::StatusOr<Json>>([this, op](const absl::StatusOr<Json>& written) {
         const model::ScaleMark& put = groups_.at(op->group).config.mark;
         absl::Status status = written.ok()
                                   ? absl::OkStatus()
-                                  : OfScaleCall(written.status(), "patch " + op->marked_path);
+                                  : OfObjectCall(written.status(), "patch " + op->marked_path);
         if (written.ok() && written->TextAt({"metadata", "annotations", put.key}) != put.value) {
-          status = NotShown(op->marked_path, put.key);
+          status = AnnotationNotShown(op->marked_path, put.key);
         }
         status.ok() ? Lower(op) : Finish(op, status);
       }));
@@ -366,7 +342,7 @@ void ScaleGroups::Lower(const OperationPtr& op) {
       group.settled[op->node] = {op->record, true};
       return Finish(op, status);
     }
-    if (absl::IsAborted(status) && ++op->attempts < kAttempts) return TryRemove(op);
+    if (op->TriesAgain(status)) return TryRemove(op);
     op->in_doubt = !absl::IsAborted(status) && IsUnknownOutcome(status);
     group.settled.erase(op->node);
     Finish(op, status);
@@ -379,7 +355,7 @@ void ScaleGroups::TakeMarkOff(const OperationPtr& op, const absl::Status& status
     json.BeginObject().Key("metadata").BeginObject().Key("annotations").BeginObject();
     json.Key(key).Null().EndObject().EndObject().EndObject();
     api_->Patch(path, json.Take(),
-                Once<absl::StatusOr<Json>>([done](const absl::StatusOr<Json>& written) {
+                callbacks_.Once<absl::StatusOr<Json>>([done](const absl::StatusOr<Json>& written) {
                   done(absl::IsNotFound(written.status()) ? absl::OkStatus() : written.status());
                 }));
   };
