@@ -101,7 +101,7 @@ class ArithmeticPlacement : public Placement {
     for (const Load& load : already) {
       pods -= load.count;
       for (const auto& [name, amount] : load.spec->requests) {
-        model::Add(left, name, -amount * load.count);
+        model::Add(left, name, -model::SaturatingMultiply(amount, load.count));
       }
     }
     int64_t fits = std::min(limit, pods);

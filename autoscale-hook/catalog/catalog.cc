@@ -44,19 +44,22 @@ const InstanceType* Catalog::Find(absl::string_view name) const {
 
 namespace {
 
+using model::SaturatingMultiply;
+
 // What the device plugin and feature discovery make of the GPUs of a node.
 void DivideGpus(const model::GpuPartition& sharing, const InstanceType& type, model::Node& node) {
   using Strategy = model::GpuPartition::Strategy;
   if (type.gpu_count == 0 || sharing.strategy == Strategy::kNone) return;
   model::StringMap& labels = node.meta.labels;
-  model::Set(node.allocatable, model::kGpuName, type.gpu_count * sharing.CountOfEach() * 1000);
+  model::Set(node.allocatable, model::kGpuName,
+             SaturatingMultiply(SaturatingMultiply(type.gpu_count, 1000), sharing.CountOfEach()));
   if (sharing.SharesTime()) {
     labels.Set("nvidia.com/gpu.replicas", absl::StrCat(sharing.replicas));
     labels.Set("nvidia.com/gpu.sharing-strategy",
                sharing.strategy == Strategy::kMps ? "mps" : "time-slicing");
     if (sharing.renamed) {
       model::Set(node.allocatable, "nvidia.com/gpu.shared",
-                 type.gpu_count * sharing.replicas * 1000);
+                 SaturatingMultiply(SaturatingMultiply(type.gpu_count, 1000), sharing.replicas));
     } else {
       labels.Set(model::kGpuProductLabel, absl::StrCat(type.gpu_model, "-SHARED"));
     }
@@ -67,10 +70,10 @@ void DivideGpus(const model::GpuPartition& sharing, const InstanceType& type, mo
   for (const auto& [profile, count] : sharing.instances) {
     if (single) {
       labels.Set(model::kGpuProductLabel, absl::StrCat(type.gpu_model, "-MIG-", profile));
-      labels.Set(model::kGpuCountLabel, absl::StrCat(type.gpu_count * count));
+      labels.Set(model::kGpuCountLabel, absl::StrCat(SaturatingMultiply(type.gpu_count, count)));
     } else {
-      model::Set(node.allocatable, absl::StrCat("nvidia.com/mig-", profile),
-                 type.gpu_count * count * 1000);
+      model::Set(node.allocatable, absl::StrCat(model::kMigPrefix, profile),
+                 SaturatingMultiply(SaturatingMultiply(type.gpu_count, 1000), count));
     }
   }
 }
@@ -107,7 +110,7 @@ model::Node UsableNode(const Offer& offer, absl::string_view name) {
     if (type.gpu_memory_mib > 0) {
       labels.Set(model::kGpuMemoryLabel, absl::StrCat(type.gpu_memory_mib));
     }
-    model::Set(node.allocatable, model::kGpuName, type.gpu_count * 1000);
+    model::Set(node.allocatable, model::kGpuName, model::SaturatingMultiply(type.gpu_count, 1000));
   }
   for (const auto& [key, value] : type.labels) labels.Set(key, value);
   model::Set(node.allocatable, model::kCpuName,

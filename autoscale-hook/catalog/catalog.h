@@ -17,6 +17,9 @@
 
 namespace fairlead::hook {
 
+// No machine has more: sums over plans and ledgers stay far from the end of int64.
+inline constexpr int64_t kMostGpusOfAMachine = 1'000'000;
+
 struct InstanceType {
   std::string name;  // "p5.48xlarge"
   std::string architecture = "amd64";

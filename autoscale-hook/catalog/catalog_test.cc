@@ -40,6 +40,8 @@ TEST(CatalogTest, WhatIsWrongIsNamedWithItsPlace) {
        "types[0].price.ondemand: unknown field"},
       {"types:\n- {name: a, cpu: 1, memory: 1Gi, zones: [z], gpu: {count: 1}}",
        "types[0].gpu.model: is missing"},
+      {"types:\n- {name: a, cpu: 1, memory: 1Gi, zones: [z], gpu: {model: m, count: 1000001}}",
+       "types[0].gpu.count: must be 1000000 at most"},
       {"types:\n- {name: a, cpu: 1, memory: 1Gi, zones: [z, z]}", "\"z\" is given twice"},
       {"types:\n- {name: a, cpu: 1, memory: 1Gi, zones: []}", "types[0].zones: must not be empty"},
       {"types:\n- {name: a, cpu: 1, memory: 1Gi, zones: [z]}\n- {name: a, cpu: 1, memory: 1Gi, "

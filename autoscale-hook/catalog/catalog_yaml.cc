@@ -49,6 +49,13 @@ class Reader : public FieldReader {
   Handler Quantity(int64_t units_per_one, int64_t minimum, int64_t* out) const {
     return Number(&model::ParseQuantity, units_per_one, minimum, out);
   }
+  Handler GpuCount(int64_t* out) const {
+    return [=, this](const Json& node, const std::string& field) -> absl::Status {
+      FAIRLEAD_RETURN_IF_ERROR(Quantity(1, 1, out)(node, field));
+      if (*out <= kMostGpusOfAMachine) return absl::OkStatus();
+      return Error(node, field, absl::StrCat("must be ", kMostGpusOfAMachine, " at most"));
+    };
+  }
   Handler Dollars(std::optional<int64_t>* out) const {
     return [=, this](const Json& node, const std::string& field) {
       return Number(&model::ParseDecimal, kMicro, 0, &out->emplace())(node, field);
@@ -106,7 +113,7 @@ class Reader : public FieldReader {
     return [=, this](const Json& node, const std::string& field) {
       return Map(node, field,
                  {{"model", Text(&type->gpu_model)},
-                  {"count", Quantity(1, 1, &type->gpu_count)},
+                  {"count", GpuCount(&type->gpu_count)},
                   {"memory_mib", Quantity(1, 1, &type->gpu_memory_mib)}},
                  {"model", "count"});
     };

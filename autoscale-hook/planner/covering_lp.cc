@@ -38,16 +38,6 @@ int CoveringLp::Add(int64_t cost, const Column& column) {
   return static_cast<int>(columns_.size()) - 1;
 }
 
-void CoveringLp::Use(int column, int64_t times) {
-  std::vector<int64_t> counts;
-  for (const double count : rhs_) counts.push_back(static_cast<int64_t>(count));
-  for (const auto& [row, pods] : columns_[static_cast<size_t>(column)].entries) {
-    int64_t& count = counts[static_cast<size_t>(row)];
-    count = std::max<int64_t>(0, count - static_cast<int64_t>(pods) * times);
-  }
-  SetCounts(counts);
-}
-
 void CoveringLp::SetCounts(const std::vector<int64_t>& counts) {
   for (size_t r = 0; r < rows_; ++r) rhs_[r] = static_cast<double>(counts[r]);
   for (size_t r = 0; r < rows_; ++r) {

@@ -30,8 +30,6 @@ class CoveringLp {
   CoveringLp(const std::vector<int64_t>& counts, const std::vector<First>& first);
 
   int Add(int64_t cost, const Column& column);  // its number; those of `first` are 0, 1, ...
-  // Lowers the counts by what so many of the column cover, to 0 at the least.
-  void Use(int column, int64_t times);
   void SetCounts(const std::vector<int64_t>& counts);
   // To the optimum, or until so many pivots are made. False: not the optimum.
   bool Solve(int max_pivots);

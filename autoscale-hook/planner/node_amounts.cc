@@ -6,11 +6,24 @@
 namespace fairlead::hook {
 namespace {
 
+// Clouds and tenants name any amount: nothing here may overflow.
+using model::SaturatingAdd;
+using model::SaturatingMultiply;
+
+int64_t Sum(int64_t a, int64_t b, int64_t times) {
+  return SaturatingAdd(a, SaturatingMultiply(b, times));
+}
+int64_t Rest(int64_t a, int64_t b, int64_t times) {
+  return SaturatingAdd(a, -SaturatingMultiply(b, times));
+}
+
+constexpr int64_t kPerMilli = NodeAmounts::kDevice / 1000;
+
 // Of a share in thousandths, in units of a device.
 int64_t DualFeasible(int64_t milli, int64_t order) {
-  const int64_t times = (order + 1) * milli;
-  if (times % 1000 == 0) return milli * NodeAmounts::kDevice / 1000;
-  return times / 1000 * (NodeAmounts::kDevice / order);
+  const int64_t times = SaturatingMultiply(order + 1, milli);
+  if (times % 1000 == 0) return SaturatingMultiply(milli, kPerMilli);
+  return SaturatingMultiply(times / 1000, NodeAmounts::kDevice / order);
 }
 
 bool IsGpu(const std::string& name) { return name == model::kGpuName; }
@@ -30,7 +43,7 @@ NodeAmounts::NodeAmounts(const std::vector<model::Node>& nodes) {
     for (const std::string& name : names_) capacity.push_back(model::Get(node.allocatable, name));
     capacity.push_back(model::Get(node.allocatable, model::kPodsName));
     const int64_t devices = model::Get(node.allocatable, model::kGpuName) / 1000;
-    for (int i = 0; i < 4; ++i) capacity.push_back(devices * kDevice);
+    for (int i = 0; i < 4; ++i) capacity.push_back(SaturatingMultiply(devices, kDevice));
     capacity_.push_back(std::move(capacity));
   }
 }
@@ -39,11 +52,11 @@ NodeAmounts::Amounts NodeAmounts::RequestOf(const model::PodSpec& spec) const {
   Amounts request;
   for (const std::string& name : names_) request.push_back(model::Get(spec.requests, name));
   request.push_back(1);
-  const int64_t whole = model::Get(spec.requests, model::kGpuName) * kDevice / 1000;
+  const int64_t whole = SaturatingMultiply(model::Get(spec.requests, model::kGpuName), kPerMilli);
   const int64_t share = spec.gpu_share.fraction_milli, devices = spec.gpu_share.devices;
-  request.push_back(whole + share * kDevice / 1000 * devices);
+  request.push_back(Sum(whole, SaturatingMultiply(share, kPerMilli), devices));
   for (int64_t order = 1; order <= 3; ++order) {
-    request.push_back(whole + DualFeasible(share, order) * devices);
+    request.push_back(Sum(whole, DualFeasible(share, order), devices));
   }
   return request;
 }
@@ -58,9 +71,9 @@ bool NodeAmounts::AddClass(const std::vector<Placement::Load>& pods) {
                         std::binary_search(names_.begin(), names_.end(), name));
     }
     share_milli = load.spec->gpu_share.fraction_milli;
-    whole += model::Get(load.spec->requests, model::kGpuName) / 1000 * load.count;
+    whole = Sum(whole, model::Get(load.spec->requests, model::kGpuName) / 1000, load.count);
     const Amounts one = RequestOf(*load.spec);
-    for (size_t d = 0; d < sum.size(); ++d) sum[d] += one[d] * load.count;
+    for (size_t d = 0; d < sum.size(); ++d) sum[d] = Sum(sum[d], one[d], load.count);
   }
   request_.push_back(std::move(sum));
   share_milli_.push_back(share_milli);
@@ -80,7 +93,7 @@ int64_t NodeAmounts::Count(int node, const std::vector<std::pair<int, int64_t>>&
   for (size_t d = 0; d < has.size() && count > 0; ++d) {
     if (wanted[d] <= 0) continue;
     int64_t left = has[d];
-    for (const auto& [loaded, pods] : load) left -= pods * request(loaded)[d];
+    for (const auto& [loaded, pods] : load) left = Rest(left, request(loaded)[d], pods);
     count = left < wanted[d] ? 0 : std::min(count, left / wanted[d]);
   }
   return shares && count > 0 && (wanted[has.size() - 4] > 0)
@@ -89,7 +102,10 @@ int64_t NodeAmounts::Count(int node, const std::vector<std::pair<int, int64_t>>&
 }
 
 bool NodeAmounts::SharesFit(const std::vector<Shares>& shares, int64_t devices) {
-  std::vector<int64_t> left(static_cast<size_t>(std::max<int64_t>(0, devices)), 1000);
+  // No pod takes more than one device, so a node of billions of them needs no list of billions.
+  int64_t useful = 0;
+  for (const Shares& s : shares) useful = SaturatingAdd(useful, s.pods);
+  std::vector<int64_t> left(static_cast<size_t>(std::clamp<int64_t>(devices, 0, useful)), 1000);
   for (const Shares& s : shares) {
     for (int64_t n = 0; n < s.pods; ++n) {
       int64_t* best = nullptr;
@@ -110,7 +126,7 @@ int64_t NodeAmounts::CountShares(int node, const std::vector<std::pair<int, int6
   int64_t devices = capacity(node).back() / kDevice;
   for (const auto& [loaded, pods] : load) {
     const auto l = static_cast<size_t>(loaded);
-    devices -= whole_[l] * pods;
+    devices = Rest(devices, whole_[l], pods);
     if (share_milli_[l] > 0) shares.push_back({loaded, share_milli_[l], pods});
   }
   auto mine = std::find_if(shares.begin(), shares.end(),
@@ -121,7 +137,7 @@ int64_t NodeAmounts::CountShares(int node, const std::vector<std::pair<int, int6
   const int64_t before = share_milli_[c] > 0 ? mine->pods : 0;
   for (; limit > 0; --limit) {
     if (share_milli_[c] > 0) mine->pods = before + limit;
-    if (SharesFit(shares, devices - whole_[c] * limit)) break;
+    if (SharesFit(shares, Rest(devices, whole_[c], limit))) break;
   }
   return limit;
 }

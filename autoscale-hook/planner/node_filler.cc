@@ -158,8 +158,10 @@ double NodeFiller::Relax() {
   work_ += simplex.Solve();
   weights_ = simplex.Duals();
   for (size_t k = 0; k < kinds_.size(); ++k) {
-    const auto whole = static_cast<int64_t>(simplex.Amount(k) + 1e-9);
-    const int64_t count = std::min(whole, Fits(kinds_[k]));
+    const int64_t fits = Fits(kinds_[k]);
+    // Not more than fits before it becomes an integer: amounts of 2^63 leave no digits behind.
+    const auto count = static_cast<int64_t>(
+        std::min(static_cast<double>(fits), std::max(0.0, simplex.Amount(k)) + 1e-9));
     if (count > 0) Take(k, count);
   }
   return simplex.value();
@@ -188,6 +190,11 @@ void NodeFiller::Order() {
   }
   kinds_ = std::move(sorted);
   counts_ = std::move(counts);
+}
+
+void NodeFiller::Empty() {
+  left_ = capacity_;
+  std::fill(counts_.begin(), counts_.end(), 0);
 }
 
 void NodeFiller::FillUp() {
@@ -236,11 +243,9 @@ std::vector<std::pair<int, int64_t>> NodeFiller::Fill(double floor, int64_t max_
   if (Relax() <= floor) return {};
   Order();
   FillUp();
-  left_ = capacity_;
-  std::fill(counts_.begin(), counts_.end(), 0);
+  Empty();
   FillUp();
-  left_ = capacity_;
-  std::fill(counts_.begin(), counts_.end(), 0);
+  Empty();
   steps_left_ = max_steps;
   if (max_steps > 0 && Bound(0) > best_ * (1 + 1e-9)) Search(0, 0);
   std::sort(best_counts_.begin(), best_counts_.end());

@@ -36,6 +36,7 @@ class NodeFiller {
   // The relaxation's value; sets weights_, and counts_ to its whole pods.
   double Relax();
   void Order();
+  void Empty();
   void FillUp();
   void Search(size_t kind, double value);
   [[nodiscard]] int64_t Fits(const Kind& kind) const;

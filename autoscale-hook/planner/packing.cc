@@ -49,8 +49,9 @@ bool CoversResources(const model::ResourceList& big, const model::ResourceList& 
 }
 
 int64_t Times(int64_t amount, int64_t nodes) { return model::SaturatingMultiply(amount, nodes); }
+void Add(int64_t& sum, int64_t amount) { sum = model::SaturatingAdd(sum, amount); }
 void Take(int64_t& left, int64_t amount) {
-  if (left != kNoBound) left -= amount;
+  if (left != kNoBound) Add(left, -amount);
 }
 
 }  // namespace
@@ -279,8 +280,9 @@ Packer::Run::Run(Packer& packer, const std::vector<int64_t>& counts, const CapsL
     model_of_.push_back(
         index_of(offer.type->gpu_model, caps.gpus_by_model, models, budget_.by_model));
     pool_of_.push_back(index_of(offer.pool->meta.name, caps.nodes_by_pool, pools, budget_.by_pool));
-    weighted_.push_back(offer.price_micro_usd_per_hour +
-                        (objective == Objective::kPrice ? 0 : offer.type->gpu_count * kGpuWeight));
+    const int64_t gpus = objective == Objective::kPrice ? 0 : offer.type->gpu_count;
+    weighted_.push_back(
+        model::SaturatingAdd(offer.price_micro_usd_per_hour, Times(gpus, kGpuWeight)));
   }
   constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
   for (size_t c = 0; c < counts_.size(); ++c) {
@@ -373,8 +375,8 @@ void Packer::Run::Buy(Draft& draft, int offer, Load load, int64_t nodes) const {
   Take(draft.budget.by_model[model_of_[offer]], gpus);
   Take(draft.budget.by_pool[pool_of_[offer]], nodes);
   Take(draft.budget.micro_usd_per_hour, Times(o.price_micro_usd_per_hour, nodes));
-  draft.cost.weighted = model::SaturatingAdd(draft.cost.weighted, Times(weighted_[offer], nodes));
-  draft.cost.gpus += gpus;
+  Add(draft.cost.weighted, Times(weighted_[offer], nodes));
+  Add(draft.cost.gpus, gpus);
   draft.cost.nodes += nodes;
   for (NodeGroup& group : draft.groups) {
     if (group.offer == offer && group.load == load) {
@@ -394,8 +396,8 @@ void Packer::Run::GiveBack(Draft& draft, size_t group, int64_t nodes) const {
   Take(draft.budget.by_model[model_of_[g.offer]], -gpus);
   Take(draft.budget.by_pool[pool_of_[g.offer]], -nodes);
   Take(draft.budget.micro_usd_per_hour, -Times(o.price_micro_usd_per_hour, nodes));
-  draft.cost.weighted -= Times(weighted_[g.offer], nodes);
-  draft.cost.gpus -= gpus;
+  Add(draft.cost.weighted, -Times(weighted_[g.offer], nodes));
+  Add(draft.cost.gpus, -gpus);
   draft.cost.nodes -= nodes;
   g.nodes -= nodes;
 }

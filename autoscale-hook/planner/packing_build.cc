@@ -153,18 +153,19 @@ void Packer::Run::ConstructMixed(Draft& draft, Counts& counts) {
     if (firsts.empty()) return;
     int best_offer = -1;
     Load best_load;
-    absl::int128 best_value = 0;
+    int64_t best_value = 0;
     const std::vector<int> active = Active(draft.budget);
     for (int offer : active) {
       for (int first : firsts) {
         Load load = FillOne(offer, counts, first);
-        absl::int128 value = 0;
+        int64_t value = 0;
         for (const auto& [pod_class, count] : load) {
-          value += absl::int128(value_milli_[pod_class]) * count;
+          value = model::SaturatingAdd(value,
+                                       model::SaturatingMultiply(value_milli_[pod_class], count));
         }
         if (load.empty()) continue;
-        const bool better =
-            best_offer < 0 || value * weighted_[best_offer] > best_value * weighted_[offer];
+        const bool better = best_offer < 0 || absl::int128(value) * weighted_[best_offer] >
+                                                  absl::int128(best_value) * weighted_[offer];
         if (better) {
           best_offer = offer;
           best_load = std::move(load);

@@ -59,7 +59,8 @@ bool Packer::Run::ImproveOnce(Draft& draft) {
 bool Packer::Run::TrySingleNode(const Draft& without, const Counts& counts, Draft& best,
                                 int& chosen) {
   for (int offer : std::vector<int>(Active(without.budget))) {
-    if (without.cost.weighted + weighted_[offer] > best.cost.weighted) continue;
+    if (model::SaturatingAdd(without.cost.weighted, weighted_[offer]) > best.cost.weighted)
+      continue;
     Load load;
     bool all = true;
     for (int pod_class : class_order_) {

@@ -23,6 +23,12 @@ constexpr size_t kMaxNewFillings = 60;  // of one round
 constexpr size_t kMaxDives = 8;
 constexpr double kWhole = 1e-6;
 
+// Whole of an amount that rounding errors, or prices of 2^63, may have made absurd.
+int64_t WholeOf(double amount) {
+  constexpr double kMost = 9e18;
+  return static_cast<int64_t>(std::min(kMost, std::max(0.0, amount)));
+}
+
 }  // namespace
 
 Packer::Prices::Prices(Run& run) : run_(run), row_of_(run.counts_.size(), -1) {
@@ -122,7 +128,7 @@ bool Packer::Prices::GenerateRound(int64_t max_steps) {
     }
   }
   if (max_steps > 0 && !Spent() && left_ == counts_) {
-    estimate_ = std::max(estimate_, static_cast<int64_t>(lp_->value() * scale * (1 - 1e-7)));
+    estimate_ = std::max(estimate_, WholeOf(lp_->value() * scale * (1 - 1e-7)));
   }
   std::stable_sort(found.begin(), found.end(),
                    [](const Found& a, const Found& b) { return a.gain > b.gain; });
@@ -134,7 +140,10 @@ bool Packer::Prices::GenerateRound(int64_t max_steps) {
 void Packer::Prices::Generate(const Run::Draft& known) {
   if (classes_.empty()) return;
   for (const NodeGroup& group : known.groups) {
-    if (group.nodes > 0) AddFilling(group.offer, group.load);
+    Load load = group.load;
+    // Pods that cost nothing somewhere (reserved capacity has a price of 0) are not priced.
+    std::erase_if(load, [this](const auto& entry) { return row_of_[entry.first] < 0; });
+    if (group.nodes > 0 && !load.empty()) AddFilling(group.offer, std::move(load));
   }
   const int64_t work = classes_.size() > kManyClasses ? kWorkOfManyClasses : kWork;
   work_end_ = work_ + work;
@@ -193,7 +202,7 @@ bool Packer::Prices::BuyWhole(Run::Draft& draft) {
   std::vector<std::pair<size_t, int64_t>> whole;
   for (size_t f = 0; f < fillings_.size(); ++f) {
     const double amount = lp_->Amount(static_cast<int>(f));
-    if (amount >= 1 - kWhole) whole.emplace_back(f, static_cast<int64_t>(amount + kWhole));
+    if (amount >= 1 - kWhole) whole.emplace_back(f, WholeOf(amount + kWhole));
   }
   int64_t bought = 0;
   for (const auto& [f, nodes] : whole) {

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <random>
 
+#include "absl/strings/str_cat.h"
 #include "autoscale-hook/hook_testing.h"
 #include "autoscale-hook/planner/covering_lp.h"
 #include "autoscale-hook/planner/node_amounts.h"
@@ -106,6 +108,61 @@ TEST(NodeAmountsTest, SharesOfADeviceAreOneAtMost) {
   auto unknown = std::make_shared<model::PodSpec>();
   model::Set(unknown->requests, "example.com/part", 1);
   EXPECT_FALSE(amounts.AddClass({{unknown, 1}}));
+}
+
+// Clouds and tenants may name any amount; UBSan and the memory are the judges.
+TEST(NodeAmountsTest, AbsurdAmountsFitWhereTheyAreHad) {
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  model::Node vast, plain;
+  vast.allocatable = {{"cpu", kMax}, {"nvidia.com/gpu", kMax}, {"pods", kMax}};
+  plain.allocatable = {{"cpu", 64'000}, {"nvidia.com/gpu", 2000}, {"pods", 110}};
+  NodeAmounts amounts({vast, plain});
+  EXPECT_TRUE(amounts.AddClass({{Spec(kMax), 1}}));
+  EXPECT_TRUE(amounts.AddClass({{Spec(1000, 600), 1}}));
+  EXPECT_TRUE(amounts.AddClass({{Spec(kMax, 1000), kMax}}));
+  auto gpus = std::make_shared<model::PodSpec>(*Spec(1000));
+  model::Set(gpus->requests, "nvidia.com/gpu", kMax);
+  EXPECT_TRUE(amounts.AddClass({{gpus, kMax}}));
+  EXPECT_EQ(amounts.Count(0, {}, 0, 100), 1);
+  EXPECT_EQ(amounts.Count(1, {}, 0, 100), 0);
+  EXPECT_EQ(amounts.Count(0, {}, 1, 100), 100);
+  EXPECT_EQ(amounts.Count(0, {{0, kMax}}, 1, 100), 0);
+  EXPECT_EQ(amounts.Count(1, {{1, 1}}, 1, 100), 1);
+  for (int c : {2, 3}) EXPECT_EQ(amounts.Count(1, {}, c, 100), 0) << c;
+}
+
+TEST(PackerTest, AbsurdAmountsAndPricesMakeAPlan) {
+  constexpr uint64_t kSeed = 5;
+  std::mt19937_64 random(kSeed);
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  const std::vector<int64_t> amounts{0,           1,        999,      1000, 64'000,
+                                     kMax / 6000, kMax / 2, kMax - 1, kMax};
+  const auto any = [&] { return amounts[random() % amounts.size()]; };
+  const model::NodePool pool;
+  for (int world = 0; world < 15; ++world) {
+    std::vector<InstanceType> types(3);
+    std::vector<Offer> offers;
+    for (InstanceType& type : types) {
+      type.name = absl::StrCat("type-", offers.size());
+      type.cpu_milli = any();
+      type.gpu_count = std::min(any(), kMostGpusOfAMachine);
+      type.max_pods = any();
+      offers.push_back({&type, &pool, "a", false, any()});
+    }
+    std::vector<PackClass> classes;
+    std::vector<int64_t> counts;
+    for (int c = 0; c < 3; ++c) {
+      classes.push_back({Spec(any(), random() % 2 == 0 ? 300 : 0)});
+      counts.push_back(1 + static_cast<int64_t>(random() % 40));
+    }
+    ArithmeticPlacement placement;
+    Packer packer(classes, offers, placement);
+    const Packing packing = packer.Pack(counts, {}, Objective::kPrice);
+    for (size_t c = 0; c < counts.size(); ++c) {
+      EXPECT_GE(packing.unplaced[c], 0) << "world " << world;
+      EXPECT_LE(packing.unplaced[c], counts[c]) << "world " << world;
+    }
+  }
 }
 
 TEST(NodeAmountsTest, WhatDecidesWhetherAPodFits) {

@@ -210,7 +210,8 @@ bool Planning::ExplainGpuCap(const Packing& packing, ItemOutcome& outcome) const
   std::map<std::string, int64_t> by_model;
   for (const NodeGroup& group : packing.groups) {
     const InstanceType& type = *classes_.packer().offers()[group.offer].type;
-    by_model[type.gpu_model] += type.gpu_count * group.nodes;
+    int64_t& gpus = by_model[type.gpu_model];
+    gpus = model::SaturatingAdd(gpus, model::SaturatingMultiply(type.gpu_count, group.nodes));
   }
   std::string needed;
   int64_t left = 0;

@@ -95,6 +95,10 @@ absl::Status CheckTemplate(const model::Node& node) {
       return WrongField("template", absl::StrCat("allocatable ", name, " is 0"));
     }
   }
+  if (model::Get(node.allocatable, model::kGpuName) / 1000 > kMostGpusOfAMachine) {
+    return WrongField("template",
+                      absl::StrCat(model::kGpuName, " is more than ", kMostGpusOfAMachine));
+  }
   return absl::OkStatus();
 }
 
