@@ -1,16 +1,22 @@
-// Times of a cron line, in UTC, to the minute: "MINUTE HOUR DAY-OF-MONTH MONTH DAY-OF-WEEK", each
-// *, a number, a range, a step ("*/15", "8-18/2") or a list of these; months and days of the week
-// also by their first three letters, Sunday is 0 or 7. If both days are restricted, either suffices
-// (crontab(5)). Also @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually.
+// The times that a cron expression names, in UTC, to the minute.
 //
-// Errors: InvalidArgument with the field and what is allowed. Thread-safety: plain values.
+// Five fields: minute hour day-of-month month day-of-week. Each is `*`, a number, a range a-b, a
+// step */n, a/n or a-b/n, or a comma-separated list of these. `?` is `*` for the two day fields;
+// months and weekdays may be three-letter English names; weekday 7 is Sunday. If both day fields
+// are restricted, either may match. A step above 1 restricts. Also @hourly, @daily, @midnight,
+// @weekly, @monthly, @yearly and @annually. Not: seconds, time zones, @every, L, W, #.
+//
+// Source of what is not in POSIX: robfig/cron, which KAI and Karpenter read their schedules with.
+//
+// Thread-safety: plain value. Errors: InvalidArgument that names the field.
 #pragma once
 
-#include <bitset>
 #include <cstdint>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/civil_time.h"
 #include "absl/time/time.h"
 
 namespace fairlead {
@@ -20,24 +26,27 @@ class CronSchedule {
   // A window longer than that is refused by those who read one: it is searched for its beginning.
   static constexpr absl::Duration kLongestWindow = absl::Hours(24 * 31);
 
-  static absl::StatusOr<CronSchedule> Parse(absl::string_view line);
+  // Also returns InvalidArgument for an expression that never fires (31 February).
+  static absl::StatusOr<CronSchedule> Parse(absl::string_view expression);
 
-  // The line names this minute.
+  // The expression names this minute. O(1).
   [[nodiscard]] bool Matches(absl::Time time) const;
-  // A named minute is at most `now`, and less than `duration` before it. O(days of the duration).
+  // The latest firing at or before `time`. None for infinite times. Looks at most eight years of
+  // days back (29 February is the rarest day).
+  [[nodiscard]] std::optional<absl::Time> LastAtOrBefore(absl::Time time) const;
+  // It fired at `now`, or less than `duration` (at most kLongestWindow) before it. O(days of it).
   [[nodiscard]] bool IsOpen(absl::Time now, absl::Duration duration) const;
 
   friend bool operator==(const CronSchedule&, const CronSchedule&) = default;
 
  private:
-  [[nodiscard]] bool MatchesDay(absl::CivilDay day) const;
+  [[nodiscard]] bool FiresOn(absl::CivilDay day) const;
+  [[nodiscard]] std::optional<int> LastMinuteOfDay(int at_most) const;
+  [[nodiscard]] std::optional<absl::Time> LastOfDays(absl::Time time, int days_back) const;
 
-  std::bitset<60> minutes_;
-  std::bitset<24> hours_;
-  std::bitset<32> days_;                      // 1..31
-  std::bitset<13> months_;                    // 1..12
-  std::bitset<8> weekdays_;                   // 0..6, Sunday is 0
-  bool any_day_ = true, any_weekday_ = true;  // the field begins with *
+  // Bit i: the field may have the value i.
+  uint64_t minutes_ = 0, hours_ = 0, days_ = 0, months_ = 0, weekdays_ = 0;
+  bool every_day_ = false, every_weekday_ = false;
 };
 
 }  // namespace fairlead

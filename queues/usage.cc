@@ -1,8 +1,8 @@
 #include "queues/usage.h"
 
 #include "absl/strings/str_cat.h"
+#include "base/cron.h"
 #include "base/status_macros.h"
-#include "queues/cron.h"
 
 namespace fairlead::queues {
 namespace {

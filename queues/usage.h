@@ -35,7 +35,7 @@ struct UsageOptions {
   absl::Duration window = absl::Hours(7 * 24);      // ignored by kCron except for the resolution
   WindowType window_type = WindowType::kSliding;
   absl::Time tumbling_start = absl::UnixEpoch();
-  std::string cron = {};                              // cron.h lists the supported syntax
+  std::string cron = {};                              // base/cron.h lists the supported syntax
   absl::Duration sample_interval = absl::Minutes(1);  // or between two reports
   // Older data counts as stale: usage is unknown then, and a longer gap counts as not observed.
   absl::Duration staleness = absl::Minutes(5);

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "queues/cron.h"
+#include "base/cron.h"
 #include "queues/usage.h"
 
 namespace fairlead::queues {

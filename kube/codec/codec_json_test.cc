@@ -320,7 +320,7 @@ TEST(NodePoolJsonTest, WrongDisruptionIsRefusedWithTheField) {
       {R"({"budgets":[{"nodes":"1"},{"nodes":"1","schedule":"@daily"}]})",
        "spec.disruption.budgets[1]: schedule and duration must be set together"},
       {R"({"budgets":[{"nodes":"1","schedule":"99 * * * *","duration":"1h"}]})",
-       "spec.disruption.budgets[0].schedule: minute"},
+       "spec.disruption.budgets[0].schedule: cron field minute"},
       {R"({"budgets":[{"nodes":"1","schedule":"@daily","duration":"2000h"}]})",
        "spec.disruption.budgets[0].duration"},
       {R"({"budgets":[{"nodes":"1","reasons":["Drifted"]}]})",
