@@ -1,6 +1,7 @@
 #include "core/config_groups.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -11,6 +12,7 @@
 #include "scheduler/model/api_names.h"
 #include "scheduler/model/qualified_name.h"
 #include "scheduler/model/quantity.h"
+#include "scheduler/model/taint_effect.h"
 
 namespace fairlead::core {
 namespace {
@@ -21,10 +23,6 @@ constexpr int64_t kLargestGroup = 100'000;
 // More of one machine is a slip of the pen, and sums of many must not overflow.
 constexpr int64_t kMostOfMachine = int64_t{1} << 50;
 
-bool IsLabelValue(absl::string_view value) {
-  return value.empty() || (!absl::StrContains(value, "/") && model::IsQualifiedName(value));
-}
-
 absl::Status ReadMap(const dom::element& value, const std::string& path, model::StringMap& out) {
   dom::object object;
   if (value.get(object) != simdjson::SUCCESS) return Bad(path, "must be a mapping");
@@ -34,7 +32,7 @@ absl::Status ReadMap(const dom::element& value, const std::string& path, model::
     std::string_view text;
     if (!model::IsQualifiedName(key)) return Bad(at, "is no key of a label");
     if (entry.get(text) != simdjson::SUCCESS) return Bad(at, "must be a string");
-    if (!IsLabelValue(ToAbsl(text))) return Bad(at, "is no value of a label");
+    if (!model::IsLabelValue(ToAbsl(text))) return Bad(at, "is no value of a label");
     if (out.Has(key)) return Bad(at, "is given twice");
     out.Set(key, ToAbsl(text));
   }
@@ -51,16 +49,14 @@ absl::Status ReadTaint(const dom::element& value, const std::string& path,
   if (!model::IsQualifiedName(taint.key)) {
     return Bad(absl::StrCat(path, ".key"), "must be set to the key of a label");
   }
-  if (!IsLabelValue(taint.value)) {
+  if (!model::IsLabelValue(taint.value)) {
     return Bad(absl::StrCat(path, ".value"), "is no value of a label");
   }
-  if (effect == "PreferNoSchedule") {
-    taint.effect = model::TaintEffect::kPreferNoSchedule;
-  } else if (effect == "NoExecute") {
-    taint.effect = model::TaintEffect::kNoExecute;
-  } else if (effect != "NoSchedule") {
-    return Bad(absl::StrCat(path, ".effect"), "must be NoSchedule, PreferNoSchedule or NoExecute");
+  const std::optional<model::TaintEffect> known = model::ParseTaintEffect(effect);
+  if (!known.has_value()) {
+    return Bad(absl::StrCat(path, ".effect"), absl::StrCat("must be ", model::kTaintEffects));
   }
+  taint.effect = *known;
   out.push_back(std::move(taint));
   return absl::OkStatus();
 }
@@ -222,7 +218,7 @@ absl::Status ReadGroup(const dom::element& value, const std::string& path,
         }}}));
   if (price >= 0) group.price_micro_usd_per_hour = price;
   FAIRLEAD_RETURN_IF_ERROR(CheckGroup(path, group, has_template));
-  if (!IsLabelValue(group.zone)) {
+  if (!model::IsLabelValue(group.zone)) {
     return Bad(absl::StrCat(path, ".zone"), "is no value of a label");
   }
   for (const model::ScaleGroup& other : out) {

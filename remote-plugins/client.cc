@@ -15,7 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "fairlead/plugin/v1/plugin.grpc.pb.h"
-#include "scheduler/model/taint_effect_name.h"
+#include "scheduler/model/taint_effect.h"
 
 namespace fairlead::remote_plugins {
 namespace {

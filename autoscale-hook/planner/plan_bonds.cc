@@ -341,7 +341,7 @@ int64_t BondPlanner::Ask(const std::shared_ptr<const model::PodSpec>& spec, int 
 
 const std::vector<int>* BondPlanner::RanksFor(const model::PodSpec& spec) {
   const model::InstanceWishes& wishes = *spec.wishes;
-  if (wishes.gpu_models.empty() && !wishes.max_micro_usd_per_hour.has_value()) return nullptr;
+  if (!MeasuresOffers(wishes)) return nullptr;
   const auto [known, added] = ranks_.try_emplace(&spec);
   for (size_t o = 0; added && o < offers_.size(); ++o) {
     known->second.push_back(WishRank(wishes, offers_[o], templates_[o].meta.labels));

@@ -60,7 +60,7 @@ PlanClasses::PlanClasses(const Demand& demand, const std::vector<Offer>& offers,
 
 void PlanClasses::ConfineToWishes(int spec_class) {
   const model::InstanceWishes& wishes = *specs_[static_cast<size_t>(spec_class)]->wishes;
-  if (wishes.gpu_models.empty() && !wishes.max_micro_usd_per_hour.has_value()) return;
+  if (!MeasuresOffers(wishes)) return;
   std::vector<int>& ranks = ranks_[spec_class];
   auto wished = std::make_shared<std::vector<bool>>();
   for (size_t o = 0; o < packer_->offers().size(); ++o) {
@@ -100,6 +100,12 @@ int PlanClasses::AtLevel(int spec_class, int level) const {
   const auto found = levels_.find(spec_class);
   if (found == levels_.end()) return spec_class;
   return found->second[static_cast<size_t>(std::min(level, Levels(spec_class) - 1))].plan_class;
+}
+
+bool PlanClasses::HasRank(int spec_class, int rank) const {
+  const auto ranks = ranks_.find(spec_class);
+  if (ranks == ranks_.end()) return rank == 0 && !packer_->offers().empty();
+  return std::find(ranks->second.begin(), ranks->second.end(), rank) != ranks->second.end();
 }
 
 bool PlanClasses::FitsRank(int spec_class, int rank) const {

@@ -35,7 +35,9 @@ class PlanClasses {
   [[nodiscard]] int Levels(int spec_class) const;
   // All pods of a spec class at a level.
   [[nodiscard]] int AtLevel(int spec_class, int level) const;
-  // Some offer with the GPU model of this rank (WishRank) would hold pods of the class.
+  // Some offer has this rank (WishRank) for pods of the class.
+  [[nodiscard]] bool HasRank(int spec_class, int rank) const;
+  // Some offer with the GPU model of this rank would hold pods of the class.
   [[nodiscard]] bool FitsRank(int spec_class, int rank) const;
   // Those of the offers (indexes, ascending) that may be bought for the spec class at the level.
   [[nodiscard]] std::vector<int> Admitted(int spec_class, int level, std::vector<int> offers) const;

@@ -13,12 +13,6 @@
 namespace fairlead::hook {
 namespace {
 
-bool HasOffer(const std::vector<Offer>& offers, const model::InstanceWishes& wishes, int rank) {
-  return std::any_of(offers.begin(), offers.end(), [&](const Offer& offer) {
-    return WishRank(wishes, offer, UsableNode(offer, "").meta.labels) == rank;
-  });
-}
-
 // Pods of these specs, and nothing else.
 Demand DemandOf(const std::vector<std::shared_ptr<const model::PodSpec>>& specs) {
   Demand demand(1);
@@ -37,7 +31,7 @@ const std::string& Planning::WhyNotModel(const model::PodSpec& spec, int rank) {
   if (classes_.FitsRank(spec_class, rank)) {
     return why = "the caps leave too little for it";
   }
-  if (bonds && HasOffer(input_.offers, *spec.wishes, rank)) {
+  if (bonds && classes_.HasRank(spec_class, rank)) {
     return why = "no node with it suits the pods beside those that run, within the caps";
   }
   for (const PlanInput::UnavailableOffering& resting : input_.resting) {

@@ -20,6 +20,11 @@ inline constexpr int kNotWished = -1;
 int WishRank(const model::InstanceWishes& wishes, const Offer& offer,
              const model::StringMap& labels);
 
+// WishRank may differ between offers; otherwise it is 0 for all.
+inline bool MeasuresOffers(const model::InstanceWishes& wishes) {
+  return !wishes.gpu_models.empty() || wishes.max_micro_usd_per_hour.has_value();
+}
+
 // The annotations that say something, for people: "instance-gpu-skus, instance-max-cost".
 std::string WishNames(const model::InstanceWishes& wishes);
 

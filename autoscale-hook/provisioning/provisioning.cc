@@ -435,8 +435,8 @@ void Hook::Impl::MakePartPlan(const Demand& demand, Placement& placement, StepCo
   part.demand = all ? &demand : &part.copy;
   part.input = MakePlanInput(context, part.queue_caps, part.usage);
   part.input.demand = part.demand;
-  GuardedPlacement guarded(placement, shapes_, guard_, context.now);
-  part.plan = MakePlan(part.input, guarded);
+  const std::unique_ptr<Placement> guarded = Guarded(placement, context.now);
+  part.plan = MakePlan(part.input, *guarded);
   if (part.plan.retry_at.has_value()) context.WakeAt(*part.plan.retry_at);
   part.planned.resize(part.plan.items.size());
 }

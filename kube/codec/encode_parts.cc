@@ -6,7 +6,7 @@
 #include "absl/strings/strip.h"
 #include "kube/codec/node_request_names.h"
 #include "kube/transport/http.h"
-#include "scheduler/model/taint_effect_name.h"
+#include "scheduler/model/taint_effect.h"
 
 namespace fairlead::kube {
 namespace {

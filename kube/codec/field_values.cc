@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/model/quantity.h"
+#include "scheduler/model/taint_effect.h"
 
 namespace fairlead::kube {
 namespace {
@@ -16,15 +17,6 @@ void AddUnknown(absl::string_view text, absl::string_view allowed, const FieldPa
                 Problems& problems) {
   problems.Add(path, absl::StrCat(Quoted(text), " is none of ", allowed));
 }
-
-std::optional<model::TaintEffect> FindTaintEffect(absl::string_view text) {
-  if (text == "NoSchedule") return model::TaintEffect::kNoSchedule;
-  if (text == "PreferNoSchedule") return model::TaintEffect::kPreferNoSchedule;
-  if (text == "NoExecute") return model::TaintEffect::kNoExecute;
-  return std::nullopt;
-}
-
-constexpr char kEffects[] = "NoSchedule, PreferNoSchedule, NoExecute";
 
 // The forms of nearly every quantity: digits, and digits with "m", "Ki", "Mi" or "Gi". Returns no
 // value for other forms and for amounts that might overflow; model::ParseResourceQuantity reads
@@ -82,10 +74,10 @@ void SetOperator(absl::string_view text, SelectorKind kind, const FieldPath& pat
 
 void SetTaintEffect(absl::string_view text, const FieldPath& path, Problems& problems,
                     model::TaintEffect& out) {
-  if (std::optional<model::TaintEffect> effect = FindTaintEffect(text)) {
+  if (std::optional<model::TaintEffect> effect = model::ParseTaintEffect(text)) {
     out = *effect;
   } else {
-    AddUnknown(text, kEffects, path, problems);
+    AddUnknown(text, model::kTaintEffects, path, problems);
   }
 }
 
@@ -106,8 +98,9 @@ void SetTolerationOperator(absl::string_view text, const FieldPath& path, Proble
 
 void SetTolerationEffect(absl::string_view text, const FieldPath& path, Problems& problems,
                          model::Toleration& out) {
-  out.effect = FindTaintEffect(text);
-  if (!out.effect.has_value() && !text.empty()) AddUnknown(text, kEffects, path, problems);
+  out.effect = model::ParseTaintEffect(text);
+  if (!out.effect.has_value() && !text.empty())
+    AddUnknown(text, model::kTaintEffects, path, problems);
 }
 
 void SetWhenUnsatisfiable(absl::string_view text, const FieldPath& path, Problems& problems,

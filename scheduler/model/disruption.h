@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/cron.h"
 
@@ -35,6 +36,13 @@ struct DisruptionBudget {
 };
 
 enum class ConsolidationPolicy : uint8_t { kWhenEmpty, kWhenEmptyOrUnderutilized };
+
+inline constexpr char kConsolidationPolicies[] = "WhenEmpty or WhenEmptyOrUnderutilized";
+inline std::optional<ConsolidationPolicy> ParseConsolidationPolicy(absl::string_view text) {
+  if (text == "WhenEmpty") return ConsolidationPolicy::kWhenEmpty;
+  if (text == "WhenEmptyOrUnderutilized") return ConsolidationPolicy::kWhenEmptyOrUnderutilized;
+  return std::nullopt;
+}
 
 struct Disruption {
   std::optional<ConsolidationPolicy> consolidation;  // absent: as configured

@@ -39,13 +39,17 @@ bool IsSubdomain(absl::string_view text) {
 
 }  // namespace
 
+bool IsLabelValue(absl::string_view value) {
+  return value.empty() || (value.size() <= kLongestNamePart && IsName(value, "-_."));
+}
+
 bool IsQualifiedName(absl::string_view name) {
   const size_t slash = name.find('/');
   if (slash != absl::string_view::npos) {
     if (!IsSubdomain(name.substr(0, slash))) return false;
     name.remove_prefix(slash + 1);
   }
-  return name.size() <= kLongestNamePart && IsName(name, "-_.");
+  return !name.empty() && IsLabelValue(name);
 }
 
 bool IsExtendedResourceName(absl::string_view name) {

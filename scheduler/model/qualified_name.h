@@ -10,6 +10,9 @@ namespace fairlead::model {
 // domain a DNS subdomain.
 bool IsQualifiedName(absl::string_view name);
 
+// Empty, or as the name of a qualified name.
+bool IsLabelValue(absl::string_view value);
+
 // The name of a resource that Kubernetes does not define itself: with a domain, which is not
 // kubernetes.io or below it (k8s.io/component-helpers, IsExtendedResourceName).
 bool IsExtendedResourceName(absl::string_view name);

@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/json_writer.h"
 #include "base/utf8.h"
-#include "scheduler/model/taint_effect_name.h"
+#include "scheduler/model/taint_effect.h"
 #include "scheduler/verdict/phrases.h"
 
 namespace fairlead::verdict {

@@ -1,13 +1,14 @@
 #include "autoscale-hook/providers/groups/node_labels.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "scheduler/model/qualified_name.h"
+#include "scheduler/model/taint_effect.h"
 
 namespace fairlead::hook {
 namespace {
@@ -27,25 +28,18 @@ absl::Status CheckLabelKey(absl::string_view key) {
 }
 
 absl::Status CheckLabelValue(absl::string_view value) {
-  const bool good =
-      value.empty() || (!absl::StrContains(value, "/") && model::IsQualifiedName(value));
-  return good ? absl::OkStatus() : NotA("label value", value);
+  return model::IsLabelValue(value) ? absl::OkStatus() : NotA("label value", value);
 }
 
 absl::StatusOr<model::Taint> MakeTaint(absl::string_view key, absl::string_view value,
                                        absl::string_view effect) {
   FAIRLEAD_RETURN_IF_ERROR(CheckLabelKey(key));
   FAIRLEAD_RETURN_IF_ERROR(CheckLabelValue(value));
-  model::Taint taint{std::string(key), std::string(value), model::TaintEffect::kNoSchedule};
-  if (effect == "NoSchedule") return taint;
-  if (effect == "PreferNoSchedule") {
-    taint.effect = model::TaintEffect::kPreferNoSchedule;
-  } else if (effect == "NoExecute") {
-    taint.effect = model::TaintEffect::kNoExecute;
-  } else {
-    return NotA("taint effect (NoSchedule, PreferNoSchedule, NoExecute)", effect);
+  const std::optional<model::TaintEffect> known = model::ParseTaintEffect(effect);
+  if (!known.has_value()) {
+    return NotA(absl::StrCat("taint effect (", model::kTaintEffects, ")"), effect);
   }
-  return taint;
+  return model::Taint{std::string(key), std::string(value), *known};
 }
 
 absl::StatusOr<model::Taint> ParseTaint(absl::string_view text) {

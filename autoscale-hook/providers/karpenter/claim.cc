@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/json_writer.h"
 #include "scheduler/model/api_names.h"
-#include "scheduler/model/taint_effect_name.h"
+#include "scheduler/model/taint_effect.h"
 
 namespace fairlead::hook {
 namespace {
