@@ -6,7 +6,7 @@
 namespace fairlead::hook {
 namespace {
 
-class ClusterApiWorld final : public ContractWorld {
+class ClusterApiWorld final : public RememberedWorld {
  public:
   ClusterApiWorld() : cluster_(&time) {
     for (const char* type : {kUsualType, kLateType, kNeverType, kNoneType}) {
@@ -34,16 +34,7 @@ class ClusterApiWorld final : public ContractWorld {
   std::unique_ptr<Provider> MakeProvider() override {
     auto groups = std::make_unique<ClusterApiGroups>(ClusterApiScope(), &cluster_.objects, &time);
     CloudGroups* const borrowed = groups.get();
-    return std::make_unique<RememberedProvider>(ClusterApiOptions(), &time, std::move(groups),
-                                                borrowed, "MachineDeployment/default/", &memory_,
-                                                &owners_);
-  }
-  std::set<std::string> Machines(const std::string& request) override {
-    std::set<std::string> ids;
-    for (const auto& [id, owner] : owners_) {
-      if (owner == request && cluster_.Has(id)) ids.insert(id);
-    }
-    return ids;
+    return Remember(ClusterApiOptions(), std::move(groups), borrowed, "MachineDeployment/default/");
   }
   // Its MachineSet makes another one, of no request.
   void Vanish(const std::string& request) override {
@@ -64,9 +55,9 @@ class ClusterApiWorld final : public ContractWorld {
   }
 
  private:
+  [[nodiscard]] bool Exists(const std::string& id) const override { return cluster_.Has(id); }
+
   FakeClusterApi cluster_;
-  HookMemory memory_;
-  std::map<std::string, std::string> owners_;  // id -> request
   std::map<std::string, std::string> foreigners_;
 };
 

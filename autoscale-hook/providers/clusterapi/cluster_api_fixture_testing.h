@@ -4,22 +4,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
-#include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "autoscale-hook/providers/clusterapi/cluster_api_groups.h"
 #include "autoscale-hook/providers/clusterapi/fake_cluster_api_testing.h"
+#include "autoscale-hook/providers/groups/cloud_groups_fixture_testing.h"
 
 namespace fairlead::hook {
 
-class ClusterApiFixture : public ::testing::Test, protected ScriptedCalls {
+class ClusterApiFixture : public CloudGroupsFixture {
  protected:
   static constexpr char kGroup[] = "MachineDeployment/default/workers";
 
-  ClusterApiFixture() { Script(objects(), time_); }
+  ClusterApiFixture() : CloudGroupsFixture(kGroup, absl::Seconds(1)) { Script(objects(), time_); }
+  CloudGroups& groups() override { return groups_; }
   FakeObjects& objects() { return cluster_.objects; }
 
   static Behaviour Twice() {
@@ -37,49 +36,22 @@ class ClusterApiFixture : public ::testing::Test, protected ScriptedCalls {
     };
   }
 
-  absl::Status Write(const std::function<void(CloudGroups::Done)>& call) {
-    const auto answer = std::make_shared<std::optional<absl::Status>>();
-    call([answer](const absl::Status& status) {
-      EXPECT_FALSE(answer->has_value()) << "answered twice";
-      *answer = status;
-    });
-    for (int i = 0; i < 120 && !answer->has_value(); ++i) time_.Advance(absl::Seconds(1));
-    return answer->value_or(absl::UnknownError("no answer"));
-  }
-  absl::Status Refresh() {
-    return Write([this](auto done) { groups_.Refresh(std::move(done)); });
-  }
   void Rounds(int rounds) {
     for (int i = 0; i < rounds; ++i) {
       EXPECT_EQ(Refresh(), absl::OkStatus());
       time_.Advance(absl::Seconds(2));
     }
   }
-  absl::Status Increase(int64_t delta, const std::string& group = kGroup) {
-    return Write([&](auto done) { groups_.IncreaseSize(group, delta, std::move(done)); });
-  }
-  absl::Status Decrease(int64_t delta, const std::string& group = kGroup) {
-    return Write([&](auto done) { groups_.DecreaseTargetSize(group, delta, std::move(done)); });
-  }
-  absl::Status Remove(const std::string& instance, const std::string& group = kGroup) {
-    return Write(
-        [&](auto done) { groups_.DeleteNodes(group, {{instance, "node"}}, std::move(done)); });
+  absl::Status Remove(const std::string& instance, const std::string& group = "") {
+    return DeleteNode({instance, "node"}, group);
   }
   std::vector<CloudGroup> Listed() {
     std::vector<CloudGroup> listed;
     groups_.Groups([&](absl::StatusOr<std::vector<CloudGroup>> list) { listed = *list; });
     return listed;
   }
-  absl::StatusOr<std::vector<CloudInstance>> Instances(const std::string& group = kGroup) {
-    absl::StatusOr<std::vector<CloudInstance>> instances = absl::UnknownError("no answer");
-    groups_.Nodes(group, [&](auto list) { instances = std::move(list); });
-    return instances;
-  }
-  absl::StatusOr<model::Node> Template(const std::string& group = kGroup) {
-    absl::StatusOr<model::Node> node = absl::UnknownError("no answer");
-    groups_.TemplateNode(group, [&](auto read) { node = std::move(read); });
-    time_.Advance(absl::Seconds(1));
-    return node;
+  absl::StatusOr<std::vector<CloudInstance>> Instances(const std::string& group = "") {
+    return ListedInstances(group);
   }
   // A deployment of that many machines that run, and its machines' names.
   std::vector<std::string> Running(int machines, int min_size = 0) {
@@ -99,7 +71,6 @@ class ClusterApiFixture : public ::testing::Test, protected ScriptedCalls {
   const std::string deployment_ = FakeClusterApi::DeploymentPath("workers");
   const std::string patch_deployment_ = "PATCH " + deployment_;
   const std::string patch_machine_ = absl::StrCat("PATCH ", FakeClusterApi::MachinePath(""));
-  VirtualTime time_;
   FakeClusterApi cluster_{&time_};
   ClusterApiGroups groups_{ClusterApiScope(), &cluster_.objects, &time_};
 };

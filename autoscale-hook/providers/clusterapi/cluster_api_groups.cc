@@ -13,10 +13,6 @@ namespace {
 
 constexpr char kApiGroup[] = "cluster.x-k8s.io";
 
-absl::Status OfCall(const absl::Status& status, absl::string_view call) {
-  return {status.code(), absl::StrCat(call, ": ", status.message())};
-}
-
 absl::Status NoCollection(const std::string& group) {
   return absl::NotFoundError(absl::StrCat("group ", group, ": the server has no such object"));
 }
@@ -62,7 +58,7 @@ void ClusterApiGroups::FindVersion(Done done) {
   api_->Get(absl::StrCat("/apis/", kApiGroup),
             callbacks_.Once<absl::StatusOr<Json>>([this, done](const absl::StatusOr<Json>& read) {
               if (!read.ok() && !absl::IsNotFound(read.status())) {
-                return done(OfCall(read.status(), "read the versions of cluster.x-k8s.io"));
+                return done(WithSubject("read the versions of cluster.x-k8s.io", read.status()));
               }
               for (const char* version : {"v1beta2", "v1beta1"}) {
                 if (!read.ok() || !VersionIsServed(*read, version)) continue;
@@ -110,7 +106,7 @@ void ClusterApiGroups::ListGroups(ScalableKind kind, std::shared_ptr<GroupMap> r
           version_.clear();
         }
         if (!list.ok()) {
-          return done(OfCall(list.status(), absl::StrCat("list ", ScalablePlural(kind))));
+          return done(WithSubject(absl::StrCat("list ", ScalablePlural(kind)), list.status()));
         }
         for (Json& item : list->items()) {
           const std::string id = GroupIdOf(kind, item);
@@ -132,17 +128,23 @@ void ClusterApiGroups::ListMachines(const char* label, ScalableKind kind,
   api_->List(
       CollectionPath("machines"), label,
       callbacks_.Once<absl::StatusOr<Json>>([kind, read, done](const absl::StatusOr<Json>& list) {
-        if (!list.ok()) return done(OfCall(list.status(), "list machines"));
+        if (!list.ok()) return done(WithSubject("list machines", list.status()));
+        absl::Status wrong;
         for (const Json& item : list->items()) {
-          const absl::StatusOr<ClusterMachine> machine = DecodeMachine(item);
-          for (auto& [id, group] : *read) {
-            if (group.kind != kind || !group.read.ok()) continue;
-            if (!machine.ok()) {
-              group.machines_wrong = machine.status();
-            } else if (IsMachineOf(*machine, *group.read)) {
-              group.machines.push_back(*machine);
-            }
+          absl::StatusOr<ClusterMachine> machine = DecodeMachine(item);
+          if (!machine.ok()) {
+            wrong = machine.status();
+            continue;
           }
+          // Label and name of the controller lead to one group; IsMachineOf checks the rest.
+          const auto place = read->find(GroupIdOf(kind, *machine));
+          if (place == read->end() || !place->second.read.ok()) continue;
+          if (!IsMachineOf(*machine, *place->second.read)) continue;
+          place->second.machines.push_back(*std::move(machine));
+        }
+        // A Machine that cannot be decoded may belong to any group of this kind.
+        for (auto& [id, group] : *read) {
+          if (group.kind == kind && !wrong.ok()) group.machines_wrong = wrong;
         }
         done(absl::OkStatus());
       }));
@@ -154,14 +156,14 @@ void ClusterApiGroups::TakeRead(GroupMap read) {
     std::sort(group.machines.begin(), group.machines.end(),
               [](const ClusterMachine& a, const ClusterMachine& b) { return a.name < b.name; });
     CountRounds(id, group);
+    const auto living = std::count_if(group.machines.begin(), group.machines.end(),
+                                      [](const ClusterMachine& of) { return !of.deleting; });
     for (const ClusterMachine& machine : group.machines) {
       if (!machine.trouble_reason.empty()) {
         troubled[machine.uid] = troubled_[machine.uid] + 1;
       }
       if (!group.read.ok() || group.read->paused || machine.deleting) continue;
       if (group.kind != ScalableKind::kMachineDeployment) continue;
-      const auto living = std::count_if(group.machines.begin(), group.machines.end(),
-                                        [](const ClusterMachine& of) { return !of.deleting; });
       // Its MachineSet does not want fewer than there are.
       if (group.read->removed.contains(machine.uid) && living <= group.read->replicas) {
         swallowed[machine.uid] = swallowed_[machine.uid] + 1;
@@ -294,7 +296,7 @@ void ClusterApiGroups::TemplateNode(const std::string& id, Answer<model::Node> a
   api_->Get(path, callbacks_.Once<absl::StatusOr<Json>>([this, id, path, tail, answer](
                                                             const absl::StatusOr<Json>& versions) {
     if (!versions.ok()) {
-      return answer(OfCall(versions.status(), "template: read " + path));
+      return answer(WithSubject("template: read " + path, versions.status()));
     }
     const std::string version = versions->TextAt({"preferredVersion", "version"});
     ReadInfrastructure(id, absl::StrCat(path, "/", EscapePathPart(version)), tail, answer);
@@ -315,10 +317,9 @@ void ClusterApiGroups::ReadInfrastructure(const std::string& id, const std::stri
   api_->Get(group_path + tail,
             callbacks_.Once<absl::StatusOr<Json>>([make, answer](const absl::StatusOr<Json>& read) {
               if (absl::IsNotFound(read.status())) return make(nullptr);
-              if (!read.ok())
-                return answer(OfCall(read.status(),
-                                     "template: read the machine "
-                                     "template"));
+              if (!read.ok()) {
+                return answer(WithSubject("template: read the machine template", read.status()));
+              }
               make(&*read);
             }));
 }

@@ -28,7 +28,7 @@
 //
 // Sources: Cluster API's book (autoscaling, MachineSet deletion order) and CRDs, v1.14. Ownership:
 // borrows the API and the scheduler; callbacks that arrive after its end are ignored.
-// Thread-safety: none. Complexity: a round is O(objects).
+// Thread-safety: none. Complexity: a round is O(n log n) in the objects.
 #pragma once
 
 #include <cstdint>
@@ -122,7 +122,7 @@ class ClusterApiGroups final : public CloudGroups {
   // Reads the object, and goes on if it may be written.
   void ReadForWrite(const OperationPtr& op, std::function<void()> then);
   void WriteReplicas(const OperationPtr& op, int64_t replicas, const std::string& annotations,
-                     std::function<void(const absl::Status&)> then);
+                     Done then);
   void TryIncrease(const OperationPtr& op);
   void TryDecrease(const OperationPtr& op);
   void CheckPlaces(const OperationPtr& op, const absl::StatusOr<Json>& list);

@@ -6,6 +6,7 @@ namespace fairlead::hook {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -158,6 +159,40 @@ TEST_F(ClusterApiReads, MachinesAreInstances) {
                         .state = InstanceState::kCreating,
                         .error_code = "Failed",
                         .placeholder = true}));
+}
+
+TEST_F(ClusterApiReads, AMachineIsOfTheGroupWithItsNamespaceKindAndName) {
+  Still();
+  const std::string here = absl::StrCat(FakeClusterApi::kRoot, "/namespaces/default/");
+  const std::string there = absl::StrCat(FakeClusterApi::kRoot, "/namespaces/other/");
+  cluster_.AddDeployment("workers", 0, 7, 1);
+  cluster_.AddDeployment("more", 0, 7, 1);
+  const std::string group = objects().objects[deployment_].Compact();
+  objects().Put(there + "machinedeployments/workers", group);
+  objects().Put(here + "machinepools/workers", group);
+  PutMachine("a", "", "");
+  const std::string machine = objects().objects[FakeClusterApi::MachinePath("a")].Compact();
+  objects().Put(there + "machines/b", machine);
+  objects().Put(here + "machines/c",
+                R"({"metadata":{"labels":{"cluster.x-k8s.io/pool-name":"workers"},
+      "ownerReferences":[{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"MachinePool",
+      "name":"workers","uid":"u"}]}})");
+  ASSERT_EQ(Refresh(), absl::OkStatus());
+  const std::string place = "machine.cluster.x-k8s.io://";
+  const std::string other = "MachineDeployment/other/workers";
+  const std::string pool = "MachinePool/default/workers";
+  EXPECT_THAT(*Instances(), ElementsAre(Field(&CloudInstance::id, place + "default/a")));
+  EXPECT_THAT(*Instances(other), ElementsAre(Field(&CloudInstance::id, place + "other/b")));
+  EXPECT_THAT(*Instances(pool), ElementsAre(Field(&CloudInstance::id, place + "default/c")));
+  EXPECT_THAT(*Instances("MachineDeployment/default/more"), IsEmpty());
+  // A Machine that cannot be decoded may belong to any group of its kind.
+  objects().objects[here + "machines/d"] = *Json::Parse(
+      R"({"metadata":{"name":"d","labels":{"cluster.x-k8s.io/deployment-name":"workers"}}})");
+  ASSERT_EQ(Refresh(), absl::OkStatus());
+  for (const std::string& id : {std::string(kGroup), other}) {
+    EXPECT_THAT(Instances(id).status().message(), HasSubstr("/d: metadata.uid: missing")) << id;
+  }
+  EXPECT_TRUE(Instances(pool).ok());
 }
 
 TEST_F(ClusterApiReads, AConditionThatLastsIsAnError) {

@@ -1,5 +1,5 @@
 // The calls of ClusterApiGroups that write (cluster_api_groups.h has the rules).
-#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,15 +12,12 @@
 namespace fairlead::hook {
 namespace {
 
-std::string MachinePatch(const ClusterMachine& machine, bool mark) {
-  JsonWriter json;
-  json.BeginObject().Key("metadata").BeginObject();
-  // What was read is what is marked; a mark is taken off whatever has changed meanwhile.
-  if (mark) json.Field("resourceVersion", machine.resource_version);
-  json.Key("annotations").BeginObject().Key(kDeleteMachineAnnotation);
-  mark ? json.String("fairlead") : json.Null();
-  return json.EndObject().EndObject().EndObject().Take();
+// Sets the annotation only if the Machine is still as it was read.
+std::string MarkPatch(const ClusterMachine& machine) {
+  return AnnotationPatch(machine.resource_version, kDeleteMachineAnnotation, "fairlead");
 }
+// Takes the annotation off without a precondition: a changed Machine must not keep it.
+std::string UnmarkPatch() { return AnnotationPatch("", kDeleteMachineAnnotation, std::nullopt); }
 
 }  // namespace
 
@@ -67,25 +64,13 @@ void ClusterApiGroups::ReadForWrite(const OperationPtr& op, std::function<void()
   }));
 }
 
-// `annotations`: "" or JSON of further annotations.
+// `annotations`: as in SizeChange.
 void ClusterApiGroups::WriteReplicas(const OperationPtr& op, int64_t replicas,
-                                     const std::string& annotations,
-                                     std::function<void(const absl::Status&)> then) {
-  if (op->expired) {
-    return then(absl::UnavailableError(absl::StrCat(
-        "group ", op->group, ": given up after ", absl::FormatDuration(GroupOperation::kLongest))));
-  }
-  JsonWriter json;
-  json.BeginObject().Key("metadata").BeginObject();
-  json.Field("resourceVersion", op->read.resource_version);
-  if (!annotations.empty()) json.Key("annotations").Raw(annotations);
-  json.EndObject().Key("spec").BeginObject().Key("replicas").Int(replicas).EndObject().EndObject();
-  const std::string path = ObjectPath(op->read.ns, ScalablePlural(op->read.kind), op->read.name);
-  api_->Patch(
-      path, json.Take(),
-      callbacks_.Once<absl::StatusOr<Json>>([path, then](const absl::StatusOr<Json>& written) {
-        then(written.ok() ? absl::OkStatus() : OfObjectCall(written.status(), "patch " + path));
-      }));
+                                     const std::string& annotations, Done then) {
+  WriteSize(api_, callbacks_, *op,
+            {ObjectPath(op->read.ns, ScalablePlural(op->read.kind), op->read.name),
+             op->read.resource_version, replicas, annotations},
+            std::move(then));
 }
 
 // ---- sizes
@@ -98,11 +83,8 @@ void ClusterApiGroups::IncreaseSize(const std::string& id, int64_t delta, Done d
 
 void ClusterApiGroups::TryIncrease(const OperationPtr& op) {
   ReadForWrite(op, [this, op] {
-    if (op->delta <= 0 || op->delta > op->read.max_size - op->read.replicas) {
-      return Finish(op, absl::ResourceExhaustedError(
-                            absl::StrCat("group ", op->group, " has ", op->read.replicas,
-                                         " replicas, and its maximum is ", op->read.max_size)));
-    }
+    const absl::Status allowed = CheckIncrease(*op, op->read.replicas, op->read.max_size);
+    if (!allowed.ok()) return Finish(op, allowed);
     WriteReplicas(op, op->read.replicas + op->delta, "", [this, op](const absl::Status& status) {
       Again(op, status, &ClusterApiGroups::TryIncrease);
     });
@@ -124,10 +106,8 @@ void ClusterApiGroups::TryDecrease(const OperationPtr& op) {
   }
   ReadForWrite(op, [this, op] {
     const bool pool = op->read.kind == ScalableKind::kMachinePool;
-    if (op->delta <= 0 || op->read.replicas - op->delta < op->read.min_size) {
-      return Finish(op,
-                    RefusedForGroup(op->group, absl::StrCat("its minimum is ", op->read.min_size)));
-    }
+    const absl::Status allowed = CheckDecrease(*op, op->read.replicas, op->read.min_size);
+    if (!allowed.ok()) return Finish(op, allowed);
     if (IsRollingOut(op->group)) {
       return Finish(op,
                     RefusedForGroup(op->group, "is rolling out new machines; it is tried later"));
@@ -233,11 +213,7 @@ void ClusterApiGroups::RemoveWithoutMachine(const OperationPtr& op) {
 
 void ClusterApiGroups::CheckMachine(const OperationPtr& op, const absl::StatusOr<Json>& read) {
   if (!read.ok()) {
-    // Gone: the next list tells.
-    const absl::Status status = absl::IsNotFound(read.status())
-                                    ? absl::UnavailableError(read.status().message())
-                                    : read.status();
-    return Finish(op, OfObjectCall(status, "read the Machine of " + op->instance));
+    return Finish(op, OfMachineRead(read.status(), "read the Machine of " + op->instance));
   }
   absl::StatusOr<ClusterMachine> machine = DecodeMachine(*read);
   if (!machine.ok()) return Finish(op, machine.status());
@@ -249,10 +225,8 @@ void ClusterApiGroups::CheckMachine(const OperationPtr& op, const absl::StatusOr
     return Finish(op, absl::UnavailableError(absl::StrCat("group ", op->group, ": machine ",
                                                           op->instance, " has changed")));
   }
-  if (op->read.replicas <= op->read.min_size) {
-    return Finish(
-        op, RefusedForGroup(op->group, absl::StrCat("is at its minimum of ", op->read.min_size)));
-  }
+  const absl::Status allowed = CheckRemoval(*op, op->read.replicas, op->read.min_size);
+  if (!allowed.ok()) return Finish(op, allowed);
   if (IsRollingOut(op->group)) {
     return Finish(op, RefusedForGroup(op->group, "is rolling out new machines; it is tried later"));
   }
@@ -260,12 +234,10 @@ void ClusterApiGroups::CheckMachine(const OperationPtr& op, const absl::StatusOr
 }
 
 void ClusterApiGroups::Annotate(const OperationPtr& op) {
-  if (op->expired) {
-    return Finish(op, absl::UnavailableError(absl::StrCat("group ", op->group, ": given up")));
-  }
+  if (op->expired) return Finish(op, GivenUp(*op));
   const std::string path = ObjectPath(op->machine.ns, "machines", op->machine.name);
   api_->Patch(
-      path, MachinePatch(op->machine, /*mark=*/true),
+      path, MarkPatch(op->machine),
       callbacks_.Once<absl::StatusOr<Json>>([this, op, path](const absl::StatusOr<Json>& written) {
         if (!written.ok()) {
           return Again(op, OfObjectCall(written.status(), "patch " + path),
@@ -298,7 +270,7 @@ void ClusterApiGroups::Lower(const OperationPtr& op) {
 void ClusterApiGroups::TakeAnnotationOff(const OperationPtr& op, const absl::Status& status) {
   const std::string path = ObjectPath(op->machine.ns, "machines", op->machine.name);
   api_->Patch(
-      path, MachinePatch(op->machine, /*mark=*/false),
+      path, UnmarkPatch(),
       callbacks_.Once<absl::StatusOr<Json>>(
           [this, op, status](const absl::StatusOr<Json>& written) {
             if (written.ok() || absl::IsNotFound(written.status())) return Finish(op, status);

@@ -24,6 +24,10 @@ std::string Cut(std::string text) {
   return text;
 }
 
+std::string IdOf(ScalableKind kind, absl::string_view ns, absl::string_view name) {
+  return absl::StrCat(ScalableKindName(kind), "/", ns, "/", name);
+}
+
 // The first of two places where versions of the API have a text.
 std::string EitherText(const Json& object, std::initializer_list<absl::string_view> newer,
                        std::initializer_list<absl::string_view> older) {
@@ -148,15 +152,12 @@ const char* ScalablePlural(ScalableKind kind) {
   return kind == ScalableKind::kMachinePool ? "machinepools" : "machinedeployments";
 }
 
-std::string Scalable::Id() const {
-  return absl::StrCat(ScalableKindName(kind), "/", ns, "/", name);
-}
+std::string Scalable::Id() const { return IdOf(kind, ns, name); }
 
 std::string GroupIdOf(ScalableKind kind, const Json& object) {
   const std::string name = object.TextAt({"metadata", "name"});
   if (name.empty() || name.size() > kLongestText) return "";
-  return absl::StrCat(ScalableKindName(kind), "/", Cut(object.TextAt({"metadata", "namespace"})),
-                      "/", name);
+  return IdOf(kind, Cut(object.TextAt({"metadata", "namespace"})), name);
 }
 
 bool IsNodeGroup(const Json& object) {
@@ -232,6 +233,11 @@ absl::StatusOr<ClusterMachine> DecodeMachine(const Json& object) {
   ReadController(object, machine);
   ReadFailure(object, machine);
   return machine;
+}
+
+std::string GroupIdOf(ScalableKind kind, const ClusterMachine& machine) {
+  const bool pool = kind == ScalableKind::kMachinePool;
+  return IdOf(kind, Cut(machine.ns), pool ? machine.owner_name : machine.deployment);
 }
 
 bool IsMachineOf(const ClusterMachine& machine, const Scalable& group) {

@@ -75,6 +75,8 @@ struct ClusterMachine {
   }
 };
 absl::StatusOr<ClusterMachine> DecodeMachine(const Json& object);
+// Returns the id of the only group of this kind for which IsMachineOf can be true.
+std::string GroupIdOf(ScalableKind kind, const ClusterMachine& machine);
 // It belongs to the group, by label and controller.
 bool IsMachineOf(const ClusterMachine& machine, const Scalable& group);
 // A reason in the words of clouds that are out of machines.

@@ -6,7 +6,7 @@
 namespace fairlead::hook {
 namespace {
 
-class ExternalGrpcWorld final : public ContractWorld {
+class ExternalGrpcWorld final : public RememberedWorld {
  public:
   ExternalGrpcWorld() : cloud_(&time) {
     cloud_.AddGroup(kUsualType);
@@ -27,15 +27,7 @@ class ExternalGrpcWorld final : public ContractWorld {
     return {.watches = true, .labels_nodes = false};
   }
   std::unique_ptr<Provider> MakeProvider() override {
-    return std::make_unique<RememberedProvider>(ExternalGrpcOptions(), &time, nullptr, &cloud_, "",
-                                                &memory_, &owners_);
-  }
-  std::set<std::string> Machines(const std::string& request) override {
-    std::set<std::string> ids;
-    for (const auto& [id, owner] : owners_) {
-      if (owner == request && cloud_.Has(id)) ids.insert(id);
-    }
-    return ids;
+    return Remember(ExternalGrpcOptions(), nullptr, &cloud_, "");
   }
   void Vanish(const std::string& request) override {
     for (const std::string& id : Machines(request)) cloud_.Vanish(id);
@@ -46,9 +38,9 @@ class ExternalGrpcWorld final : public ContractWorld {
   bool HasForeigner(const std::string& name) override { return cloud_.Has(foreigners_[name]); }
 
  private:
+  [[nodiscard]] bool Exists(const std::string& id) const override { return cloud_.Has(id); }
+
   FakeCloud cloud_;
-  HookMemory memory_;
-  std::map<std::string, std::string> owners_;  // id -> request
   std::map<std::string, std::string> foreigners_;
 };
 

@@ -7,11 +7,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "autoscale-hook/providers/contract_testing.h"
 #include "autoscale-hook/providers/groups/groups_provider.h"
 
 namespace fairlead::hook {
@@ -116,6 +118,33 @@ class RememberedProvider final : public Provider, private ProviderListener {
   ProviderListener* listener_ = nullptr;
   std::unique_ptr<CloudGroups> owned_;
   GroupsProvider provider_;
+};
+
+// The world of a provider of groups. The back end does not know requests, so the world remembers
+// the request of each machine.
+class RememberedWorld : public ContractWorld {
+ public:
+  std::set<std::string> Machines(const std::string& request) final {
+    std::set<std::string> ids;
+    for (const auto& [id, owner] : owners_) {
+      if (owner == request && Exists(id)) ids.insert(id);
+    }
+    return ids;
+  }
+
+ protected:
+  [[nodiscard]] virtual bool Exists(const std::string& id) const = 0;
+  // Returns a provider with the memory of this world, which outlasts each provider.
+  std::unique_ptr<RememberedProvider> Remember(GroupsOptions options,
+                                               std::unique_ptr<CloudGroups> owned,
+                                               CloudGroups* groups, std::string prefix) {
+    return std::make_unique<RememberedProvider>(std::move(options), &time, std::move(owned), groups,
+                                                std::move(prefix), &memory_, &owners_);
+  }
+
+ private:
+  HookMemory memory_;
+  std::map<std::string, std::string> owners_;  // by machine id, the request
 };
 
 }  // namespace fairlead::hook

@@ -7,7 +7,7 @@
 namespace fairlead::hook {
 namespace {
 
-class ScaleWorld final : public ContractWorld {
+class ScaleWorld final : public RememberedWorld {
  public:
   ScaleWorld() : cluster_(&time) {
     for (const char* type : {kUsualType, kLateType, kNeverType, kNoneType}) {
@@ -32,8 +32,7 @@ class ScaleWorld final : public ContractWorld {
     auto groups = std::make_unique<ScaleGroups>(configs_, nullptr, &cluster_.objects, &time);
     CloudGroups* const borrowed = groups.get();
     auto provider =
-        std::make_unique<RememberedProvider>(ScaleSubresourceOptions(), &time, std::move(groups),
-                                             borrowed, "Pool/default/", &memory_, &owners_);
+        Remember(ScaleSubresourceOptions(), std::move(groups), borrowed, "Pool/default/");
     // A user does what the message says: a node was lost before the controller acted.
     provider->on_refusal = [this](const std::string& message) {
       // A place that a process has left behind by its end.
@@ -50,13 +49,6 @@ class ScaleWorld final : public ContractWorld {
                               R"({"metadata":{"annotations":{"fairlead.dev/removed-from":null}}})");
     };
     return provider;
-  }
-  std::set<std::string> Machines(const std::string& request) override {
-    std::set<std::string> ids;
-    for (const auto& [id, owner] : owners_) {
-      if (owner == request && cluster_.Has(id)) ids.insert(id);
-    }
-    return ids;
   }
   // The controller makes another one, of no request.
   void Vanish(const std::string& request) override {
@@ -77,10 +69,10 @@ class ScaleWorld final : public ContractWorld {
   }
 
  private:
+  [[nodiscard]] bool Exists(const std::string& id) const override { return cluster_.Has(id); }
+
   FakeScale cluster_;
   std::vector<model::ScaleGroup> configs_;
-  HookMemory memory_;
-  std::map<std::string, std::string> owners_;  // id -> request
 };
 
 std::unique_ptr<ContractWorld> MakeScaleWorld() { return std::make_unique<ScaleWorld>(); }

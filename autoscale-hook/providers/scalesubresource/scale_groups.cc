@@ -16,10 +16,6 @@ namespace {
 constexpr char kPlacePrefix[] = "node.fairlead.dev://";
 constexpr size_t kLongestText = 2048;
 
-absl::Status OfObject(const std::string& id, const absl::Status& status) {
-  return {status.code(), absl::StrCat(id, ": ", status.message())};
-}
-
 absl::Status NoGroup(const std::string& id) {
   return absl::NotFoundError(absl::StrCat("group ", id, " is not configured"));
 }
@@ -96,7 +92,7 @@ void ScaleGroups::FindCollection(const std::string& api_version, const std::stri
       root, callbacks_.Once<absl::StatusOr<Json>>([root, kind, api_version, ns,
                                                    done](const absl::StatusOr<Json>& discovered) {
         if (!discovered.ok()) {
-          return done(OfObject(absl::StrCat("discovery of ", api_version), discovered.status()));
+          return done(WithSubject(absl::StrCat("discovery of ", api_version), discovered.status()));
         }
         const absl::StatusOr<std::string> plural = ResourceOf(*discovered, kind, api_version);
         if (!plural.ok()) return done(plural.status());
@@ -142,8 +138,8 @@ void ScaleGroups::Refresh(Done done) {
   for (const std::string& id : ids) {
     FindPaths(id, [this, id, finish](const absl::Status& status) {
       if (status.ok()) return ReadGroup(id, finish);
-      groups_.at(id).replicas = OfObject(id, status);
-      groups_.at(id).nodes = OfObject(id, status);
+      groups_.at(id).replicas = WithSubject(id, status);
+      groups_.at(id).nodes = WithSubject(id, status);
       finish();
     });
   }
@@ -160,21 +156,21 @@ absl::Status ScaleGroups::OfRound() const {
   return absl::OkStatus();
 }
 
+absl::StatusOr<int64_t> ScaleGroups::ReplicasIn(const Json& scale) {
+  const std::string text = scale.TextAt({"spec", "replicas"});
+  int64_t replicas = 0;
+  if (text.empty() || absl::SimpleAtoi(text, &replicas)) return replicas;
+  return absl::InvalidArgumentError(
+      absl::StrCat("scale: spec.replicas: \"", text.substr(0, 40), "\" is not a whole number"));
+}
+
 void ScaleGroups::ReadGroup(const std::string& id, Then then) {
   api_->Get(
       absl::StrCat(groups_.at(id).path, "/scale"),
       callbacks_.Once<absl::StatusOr<Json>>([this, id, then](const absl::StatusOr<Json>& scale) {
         Group& group = groups_.at(id);
-        int64_t replicas = 0;
-        if (!scale.ok()) {
-          group.replicas = OfObject(id, scale.status());
-        } else if (const std::string text = scale->TextAt({"spec", "replicas"});
-                   !text.empty() && !absl::SimpleAtoi(text, &replicas)) {
-          group.replicas = absl::InvalidArgumentError(absl::StrCat(
-              id, ": scale: spec.replicas: \"", text.substr(0, 40), "\" is not a whole number"));
-        } else {
-          group.replicas = replicas;  // Scale leaves a zero out
-        }
+        group.replicas = scale.ok() ? ReplicasIn(*scale) : scale.status();
+        if (!group.replicas.ok()) group.replicas = WithSubject(id, group.replicas.status());
         ReadNodes(id, [this, id, then] { Settle(id, then); });
       }));
 }
@@ -185,7 +181,7 @@ void ScaleGroups::ReadNodes(const std::string& id, Then then) {
       callbacks_.Once<absl::StatusOr<Json>>([this, id, then](const absl::StatusOr<Json>& list) {
         Group& group = groups_.at(id);
         if (!list.ok()) {
-          group.nodes = OfObject("list nodes", list.status());
+          group.nodes = WithSubject("list nodes", list.status());
           return then();
         }
         std::vector<ListedNode> nodes;
@@ -230,7 +226,7 @@ void ScaleGroups::Settle(const std::string& id, Then then) {
                 [this, id, open, then](const absl::StatusOr<Json>& object) {
                   Group& of = groups_.at(id);
                   if (!object.ok()) {
-                    of.replicas = OfObject(id, object.status());  // nothing may be written
+                    of.replicas = WithSubject(id, object.status());  // nothing may be written
                     return then();
                   }
                   const std::string now = absl::StrCat(object->TextAt({"metadata", "uid"}), "/",

@@ -113,6 +113,9 @@ class ScaleGroups final : public CloudGroups {
   using PathDone = std::function<void(absl::StatusOr<std::string>)>;
 
   // scale_groups.cc
+  // Returns spec.replicas of a Scale, which leaves out a zero. InvalidArgument: the value is not a
+  // whole number. A negative size is returned: GroupReader refuses it for the group.
+  [[nodiscard]] static absl::StatusOr<int64_t> ReplicasIn(const Json& scale);
   // "/apis/GROUP/VERSION[/namespaces/NS]/RESOURCE", by discovery if the kind is given.
   void FindCollection(const std::string& api_version, const std::string& kind,
                       const std::string& resource, const std::string& ns, PathDone done);

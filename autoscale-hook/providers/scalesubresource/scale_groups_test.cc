@@ -4,9 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <deque>
-#include <optional>
+#include <memory>
 
+#include "autoscale-hook/providers/groups/cloud_groups_fixture_testing.h"
 #include "autoscale-hook/providers/scalesubresource/fake_scale_testing.h"
 
 namespace fairlead::hook {
@@ -19,11 +19,15 @@ using ::testing::SizeIs;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
-class ScaleGroupsTest : public ::testing::Test, protected ScriptedCalls {
+class ScaleGroupsTest : public CloudGroupsFixture {
  protected:
   static constexpr char kGroup[] = "Pool/default/workers";
 
-  ScaleGroupsTest() { Script(objects(), time_); }
+  // A step is shorter than the reaction time of FakeScale, so a test can act before FakeScale does.
+  ScaleGroupsTest() : CloudGroupsFixture(kGroup, absl::Milliseconds(100)) {
+    Script(objects(), time_);
+  }
+  CloudGroups& groups() override { return *groups_; }
   FakeObjects& objects() { return cluster_.objects; }
   void Make(const std::vector<model::ScaleGroup>& configs) {
     configs_ = configs;
@@ -39,45 +43,11 @@ class ScaleGroupsTest : public ::testing::Test, protected ScriptedCalls {
     objects().writes.clear();
     return cluster_.NodesOf("workers");
   }
-  absl::Status Write(const std::function<void(CloudGroups::Done)>& call) {
-    const auto answer = std::make_shared<std::optional<absl::Status>>();
-    call([answer](const absl::Status& status) {
-      EXPECT_FALSE(answer->has_value()) << "answered twice";
-      *answer = status;
-    });
-    for (int i = 0; i < 1200 && !answer->has_value(); ++i) time_.Advance(absl::Milliseconds(100));
-    return answer->value_or(absl::UnknownError("no answer"));
-  }
-  absl::Status Refresh() {
-    return Write([this](auto done) { groups_->Refresh(std::move(done)); });
-  }
-  absl::Status Increase(int64_t delta) {
-    return Write([&](auto done) { groups_->IncreaseSize(kGroup, delta, std::move(done)); });
-  }
-  absl::Status Decrease(int64_t delta) {
-    return Write([&](auto done) { groups_->DecreaseTargetSize(kGroup, delta, std::move(done)); });
-  }
   absl::Status Remove(const std::string& node) {
-    return Write([&](auto done) {
-      groups_->DeleteNodes(kGroup, {{FakeScale::IdOfNode(node), node}}, std::move(done));
-    });
-  }
-  absl::StatusOr<int64_t> Target() {
-    absl::StatusOr<int64_t> target = absl::UnknownError("no answer");
-    groups_->TargetSize(kGroup, [&](auto size) { target = size; });
-    return target;
+    return DeleteNode({FakeScale::IdOfNode(node), node});
   }
   std::vector<CloudInstance> Instances() {
-    std::vector<CloudInstance> list;
-    groups_->Nodes(kGroup, [&](auto instances) {
-      if (instances.ok()) list = *instances;
-    });
-    return list;
-  }
-  absl::StatusOr<model::Node> Template() {
-    absl::StatusOr<model::Node> node = absl::UnknownError("no answer");
-    groups_->TemplateNode(kGroup, [&](auto read) { node = std::move(read); });
-    return node;
+    return ListedInstances().value_or(std::vector<CloudInstance>());
   }
   std::string AnnotationOf(const std::string& node, const char* key) {
     return objects().TextOf(FakeScale::NodePath(node), {"metadata", "annotations", key});
@@ -87,7 +57,6 @@ class ScaleGroupsTest : public ::testing::Test, protected ScriptedCalls {
 
   const std::string pool_ = FakeScale::PoolPath("workers");
   const std::string patch_scale_ = absl::StrCat("PATCH ", pool_, "/scale");
-  VirtualTime time_;
   FakeScale cluster_{&time_};
   Catalog catalog_ = Catalog::FromTypes({});
   std::vector<model::ScaleGroup> configs_;

@@ -1,5 +1,7 @@
 // The calls of ScaleGroups that write (scale_groups.h has the rules).
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -8,7 +10,6 @@
 #include "autoscale-hook/providers/groups/object_path.h"
 #include "autoscale-hook/providers/scalesubresource/scale_groups.h"
 #include "autoscale-hook/provisioning/failure.h"
-#include "base/json_writer.h"
 
 namespace fairlead::hook {
 namespace {
@@ -42,35 +43,28 @@ void ScaleGroups::ReadScale(const OperationPtr& op, Then then) {
   api_->Get(path, callbacks_.Once<absl::StatusOr<Json>>([this, op, path,
                                                          then](const absl::StatusOr<Json>& scale) {
     if (!scale.ok()) return Finish(op, OfObjectCall(scale.status(), "read " + path));
-    op->version = scale->TextAt({"metadata", "resourceVersion"});
-    const std::string replicas = scale->TextAt({"spec", "replicas"});
-    op->replicas = op->made = 0;  // Scale leaves a zero out
-    (void)absl::SimpleAtoi(scale->TextAt({"status", "replicas"}), &op->made);
-    const bool good =
-        replicas.empty() || (absl::SimpleAtoi(replicas, &op->replicas) && op->replicas >= 0);
-    if (!good || op->version.empty()) {
+    const absl::StatusOr<int64_t> replicas = ReplicasIn(*scale);
+    if (!replicas.ok()) return Finish(op, WithSubject(path, replicas.status()));
+    if (*replicas < 0) {
       return Finish(op, absl::InvalidArgumentError(
-                            absl::StrCat(path,
-                                         ": spec.replicas or metadata.resourceVersion: "
-                                         "missing, or wrong")));
+                            absl::StrCat(path, ": spec.replicas: ", *replicas, " is negative")));
+    }
+    op->replicas = *replicas;
+    op->made = 0;
+    (void)absl::SimpleAtoi(scale->TextAt({"status", "replicas"}), &op->made);
+    op->version = scale->TextAt({"metadata", "resourceVersion"});
+    if (op->version.empty()) {
+      return Finish(op, absl::InvalidArgumentError(
+                            absl::StrCat(path, ": metadata.resourceVersion: missing")));
     }
     then();
   }));
 }
 
 void ScaleGroups::WriteScale(const OperationPtr& op, int64_t replicas, Done done) {
-  if (op->expired) {
-    return done(absl::UnavailableError(absl::StrCat("group ", op->group, ": given up")));
-  }
-  JsonWriter json;
-  json.BeginObject().Key("metadata").BeginObject().Field("resourceVersion", op->version);
-  json.EndObject().Key("spec").BeginObject().Key("replicas").Int(replicas).EndObject().EndObject();
-  const std::string path = absl::StrCat(groups_.at(op->group).path, "/scale");
-  api_->Patch(
-      path, json.Take(),
-      callbacks_.Once<absl::StatusOr<Json>>([path, done](const absl::StatusOr<Json>& written) {
-        done(written.ok() ? absl::OkStatus() : OfObjectCall(written.status(), "patch " + path));
-      }));
+  WriteSize(api_, callbacks_, *op,
+            {absl::StrCat(groups_.at(op->group).path, "/scale"), op->version, replicas},
+            std::move(done));
 }
 
 // ---- sizes
@@ -84,12 +78,9 @@ void ScaleGroups::IncreaseSize(const std::string& id, int64_t delta, Done done) 
 void ScaleGroups::TryIncrease(const OperationPtr& op) {
   const auto raise = [this, op] {
     ReadScale(op, [this, op] {
-      const int64_t most = groups_.at(op->group).config.max_size;
-      if (op->delta <= 0 || op->delta > most - op->replicas) {
-        return Finish(op, absl::ResourceExhaustedError(
-                              absl::StrCat("group ", op->group, " has ", op->replicas,
-                                           " replicas, and its maximum is ", most)));
-      }
+      const absl::Status allowed =
+          CheckIncrease(*op, op->replicas, groups_.at(op->group).config.max_size);
+      if (!allowed.ok()) return Finish(op, allowed);
       WriteScale(op, op->replicas + op->delta, [this, op](const absl::Status& status) {
         Again(op, status, &ScaleGroups::TryIncrease);
       });
@@ -111,10 +102,8 @@ void ScaleGroups::DecreaseTargetSize(const std::string& id, int64_t delta, Done 
 void ScaleGroups::TryDecrease(const OperationPtr& op) {
   ReadScale(op, [this, op] {
     const Group& group = groups_.at(op->group);
-    if (op->delta <= 0 || op->replicas - op->delta < group.config.min_size) {
-      return Finish(
-          op, RefusedForGroup(op->group, absl::StrCat("its minimum is ", group.config.min_size)));
-    }
+    const absl::Status allowed = CheckDecrease(*op, op->replicas, group.config.min_size);
+    if (!allowed.ok()) return Finish(op, allowed);
     if (op->replicas != op->delta || !group.nodes.ok() || !group.nodes->empty()) {
       return Finish(op,
                     RefusedForGroup(
@@ -253,10 +242,7 @@ void ScaleGroups::TryRemoveMarked(const OperationPtr& op) {
 
 void ScaleGroups::CheckRecord(const OperationPtr& op, const absl::StatusOr<Json>& node) {
   if (!node.ok()) {
-    const absl::Status status = absl::IsNotFound(node.status())
-                                    ? absl::UnavailableError(node.status().message())
-                                    : node.status();
-    return Finish(op, OfObjectCall(status, "read " + op->node_path));
+    return Finish(op, OfMachineRead(node.status(), "read " + op->node_path));
   }
   if (node->At({"metadata", "deletionTimestamp"}) != nullptr) return Finish(op, absl::OkStatus());
   Group& group = groups_.at(op->group);
@@ -268,10 +254,8 @@ void ScaleGroups::CheckRecord(const OperationPtr& op, const absl::StatusOr<Json>
     const bool settled = known != group.settled.end() && known->second.record == record;
     if (settled ? known->second.done : record != now) return Finish(op, AlreadyLowered(op));
   }
-  if (op->replicas <= group.config.min_size) {
-    return Finish(op, RefusedForGroup(
-                          op->group, absl::StrCat("is at its minimum of ", group.config.min_size)));
-  }
+  const absl::Status allowed = CheckRemoval(*op, op->replicas, group.config.min_size);
+  if (!allowed.ok()) return Finish(op, allowed);
   op->record = now;
   Record(op, *node);
 }
@@ -290,16 +274,10 @@ absl::Status ScaleGroups::AlreadyLowered(const OperationPtr& op) const {
 }
 
 void ScaleGroups::Record(const OperationPtr& op, const Json& node) {
-  if (op->expired) {
-    return Finish(op, absl::UnavailableError(absl::StrCat("group ", op->group, ": given up")));
-  }
-  JsonWriter json;
-  json.BeginObject().Key("metadata").BeginObject();
-  json.Field("resourceVersion", node.TextAt({"metadata", "resourceVersion"}));
-  json.Key("annotations").BeginObject().Field(kRemovedFromAnnotation, op->record);
-  json.EndObject().EndObject().EndObject();
+  if (op->expired) return Finish(op, GivenUp(*op));
+  const std::string version = node.TextAt({"metadata", "resourceVersion"});
   api_->Patch(
-      op->node_path, json.Take(),
+      op->node_path, AnnotationPatch(version, kRemovedFromAnnotation, op->record),
       callbacks_.Once<absl::StatusOr<Json>>([this, op](const absl::StatusOr<Json>& written) {
         if (!written.ok()) {
           return Again(op, OfObjectCall(written.status(), "patch " + op->node_path),
@@ -314,15 +292,10 @@ void ScaleGroups::Record(const OperationPtr& op, const Json& node) {
 }
 
 void ScaleGroups::Mark(const OperationPtr& op) {
-  if (op->expired) {
-    return Finish(op, absl::UnavailableError(absl::StrCat("group ", op->group, ": given up")));
-  }
+  if (op->expired) return Finish(op, GivenUp(*op));
   const model::ScaleMark& mark = groups_.at(op->group).config.mark;
-  JsonWriter json;
-  json.BeginObject().Key("metadata").BeginObject().Key("annotations").BeginObject();
-  json.Field(mark.key, mark.value).EndObject().EndObject().EndObject();
   api_->Patch(
-      op->marked_path, json.Take(),
+      op->marked_path, AnnotationPatch("", mark.key, mark.value),
       callbacks_.Once<absl::StatusOr<Json>>([this, op](const absl::StatusOr<Json>& written) {
         const model::ScaleMark& put = groups_.at(op->group).config.mark;
         absl::Status status = written.ok()
@@ -351,10 +324,7 @@ void ScaleGroups::Lower(const OperationPtr& op) {
 
 void ScaleGroups::TakeMarkOff(const OperationPtr& op, const absl::Status& status) {
   const auto take_off = [this](const std::string& path, const std::string& key, Done done) {
-    JsonWriter json;
-    json.BeginObject().Key("metadata").BeginObject().Key("annotations").BeginObject();
-    json.Key(key).Null().EndObject().EndObject().EndObject();
-    api_->Patch(path, json.Take(),
+    api_->Patch(path, AnnotationPatch("", key, std::nullopt),
                 callbacks_.Once<absl::StatusOr<Json>>([done](const absl::StatusOr<Json>& written) {
                   done(absl::IsNotFound(written.status()) ? absl::OkStatus() : written.status());
                 }));
