@@ -55,6 +55,7 @@ struct CycleInputs {
   const OfferedLabels& offered;   // of nodes that may be bought
   const std::vector<model::Node>& offered_nodes;
   const absl::flat_hash_set<uint64_t>* unservable;             // null: none
+  const std::set<std::string>& buys_first;                     // leaf queues
   const std::function<bool(const state::NodeInfo&)>& is_late;  // null: no node is
   const framework::Framework& framework;
   SearchBudget& budget;

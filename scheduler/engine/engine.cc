@@ -124,6 +124,7 @@ class Engine::Impl final : public state::StateSubscriber, public queues::QueueOb
   OfferedLabels offered;
   std::vector<model::Node> offered_nodes;
   const absl::flat_hash_set<uint64_t>* unservable = nullptr;
+  std::set<std::string> buys_first;
   std::function<bool(const state::NodeInfo&)> is_late;
   SearchBudget search_budget;
   SearchAnswers search_answers{pending};
@@ -263,6 +264,7 @@ CycleInputs Engine::Impl::Inputs(const model::Resources& total, absl::Time now) 
           .offered = offered,
           .offered_nodes = offered_nodes,
           .unservable = unservable,
+          .buys_first = buys_first,
           .is_late = is_late,
           .framework = *framework,
           .budget = search_budget,
@@ -408,6 +410,10 @@ void Engine::SetOfferedNodes(std::vector<model::Node> nodes) {
 
 void Engine::SetUnservable(const absl::flat_hash_set<uint64_t>* kinds) {
   impl_->unservable = kinds;
+}
+
+void Engine::SetBuysFirst(std::set<std::string> leaf_queues) {
+  impl_->buys_first = std::move(leaf_queues);
 }
 
 void Engine::SetLateNodes(std::function<bool(const state::NodeInfo&)> is_late) {

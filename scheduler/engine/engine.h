@@ -274,6 +274,9 @@ class Engine {
   // not charged to their queues, so that they hold no other demand below a limit. Borrowed: each
   // cycle reads the set. Without: none.
   void SetUnservable(const absl::flat_hash_set<uint64_t>* kinds);
+  // The leaf queues that prefer new nodes to evictions for what they hold above their quota
+  // (buying.h). Without: none.
+  void SetBuysFirst(std::set<std::string> leaf_queues);
   // Which nodes, of those that pods are only promised to, are later than expected. Promises there
   // hold no headroom of a limit back from what can start (actions/allocate.h). Without: none is.
   void SetLateNodes(std::function<bool(const state::NodeInfo&)> is_late);

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/hash.h"
+#include "scheduler/engine/buying.h"
 #include "scheduler/engine/hypothesis.h"
 #include "scheduler/engine/sorted_merge.h"
 
@@ -89,8 +89,6 @@ class DemandPass {
   [[nodiscard]] bool IsDoubtful(const Outcome& outcome) {
     return WantsNodes(outcome) && HopeOf(outcome) == Hope::kUnknown;
   }
-  // Waiting::demand_kind. No other demand ever has the same, although ids are reused.
-  [[nodiscard]] uint64_t KindOfDemand(const Outcome& outcome) const;
   // No nodes can be provisioned for its kind now.
   [[nodiscard]] bool IsUnservable(const Outcome& outcome) const {
     return in_.unservable != nullptr && in_.unservable->contains(outcome.demand_kind);
@@ -317,7 +315,7 @@ std::optional<Outcome> DemandPass::Ask(Outcome& outcome, bool unlimited) {
     outcome.demanded_of_step = outcome.demanded.size();
     return std::nullopt;
   }
-  if (in_.options.hook_on) outcome.demand_kind = KindOfDemand(outcome);
+  if (in_.options.hook_on) outcome.demand_kind = KindOfDemand(in_.state, outcome);
   const bool unservable = IsUnservable(outcome);
   const auto ask = [&] { unservable ? AskUncharged(outcome) : AskFor(outcome); };
   if (outcome.rest.count == 0) {
@@ -384,21 +382,6 @@ void DemandPass::AskUncharged(Outcome& outcome) {
     present_.reset();
   }
   outcome.uncharged = !outcome.demanded.empty();
-}
-
-uint64_t DemandPass::KindOfDemand(const Outcome& outcome) const {
-  const state::Workload& workload = in_.state.workload(outcome.workload);
-  const TasksToAllocate& step = outcome.step;
-  StableHash hash;
-  hash.Add(workload.queue).Add(static_cast<int64_t>(workload.preemptible));
-  hash.Add(KindOf(in_.state, workload, step).text).Add(static_cast<int64_t>(step.pods.size()));
-  if (workload.Active() > 0) hash.Add(workload.ns).Add(workload.name).Add(workload.uid);
-  uint64_t last = 0;
-  for (const state::PodId pod : step.pods) {
-    const uint64_t serial = in_.state.class_of(pod).serial;
-    if (std::exchange(last, serial) != serial) hash.Add(static_cast<int64_t>(serial));
-  }
-  return hash.value();
 }
 
 // Room that is there is not bought: it is promised until the end of the pass, so that the demand of

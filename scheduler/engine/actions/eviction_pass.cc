@@ -22,6 +22,8 @@ constexpr absl::Duration kPauseOfSearches = absl::Seconds(1);
 
 constexpr absl::string_view kNotEvaluated =
     "victims not evaluated yet: the search budget of each cycle goes to earlier requests first";
+constexpr absl::string_view kPrefersNodes =
+    "no pod is evicted for it while nodes can be had: so its queue prefers above its quota";
 constexpr absl::string_view kEvictionsPause =
     "no eviction for now: pods were evicted for it before, and it lost its place";
 
@@ -179,6 +181,7 @@ void EvictionPass::Help(Outcome& outcome) {
   const state::Workload& workload = in_.state.workload(outcome.workload);
   const std::string action(policy_.Name());
   if (against_budgets_ && !c_.spared.contains({action, workload.id})) return;
+  if (PrefersNodes(outcome, workload)) return;
   if (DelaysEviction(outcome, workload) || KnownToFail(outcome, workload)) return;
   const bool limit_blocked = outcome.code == Code::kQueueLimitReached;
   if (!limit_blocked && queues::CheckLimits(in_.tree, in_.tracker.ledger(), outcome.leaf,
@@ -251,6 +254,12 @@ bool EvictionPass::DelaysEviction(Outcome& outcome, const state::Workload& workl
   if (!outcome.until.has_value() && policy_.MayHaveVictims(outcome, workload)) {
     outcome.until = until;
   }
+  return true;
+}
+
+bool EvictionPass::PrefersNodes(Outcome& outcome, const state::Workload& workload) {
+  if (!buying_.Prefers(outcome)) return false;
+  if (policy_.MayHaveVictims(outcome, workload)) AddDetail(outcome, kPrefersNodes);
   return true;
 }
 

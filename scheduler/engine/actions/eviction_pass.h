@@ -22,6 +22,7 @@
 
 #include "absl/strings/string_view.h"
 #include "queues/ledger.h"
+#include "scheduler/engine/buying.h"
 #include "scheduler/engine/cycle_context.h"
 #include "scheduler/engine/victim_search.h"
 
@@ -70,7 +71,8 @@ class EvictionPass {
         in_(context.in),
         policy_(policy),
         name_(name),
-        against_budgets_(against_budgets) {}
+        against_budgets_(against_budgets),
+        buying_(context.in) {}
 
   void Run();
 
@@ -101,6 +103,8 @@ class EvictionPass {
   // evictions pause (eviction_backoff.h). The outcome has the end of the delay, or says that
   // evictions pause, if there may be victims.
   bool DelaysEviction(Outcome& outcome, const state::Workload& workload);
+  // True, and the outcome says so: nodes are provisioned for it, and nothing is evicted (buying.h).
+  bool PrefersNodes(Outcome& outcome, const state::Workload& workload);
   // True, and the outcome is written, if an equal search has failed in this pass.
   bool KnownToFail(Outcome& outcome, const state::Workload& workload);
   SearchOutcome Search(state::Transaction& txn, const queues::QueueLedger& before,
@@ -131,6 +135,7 @@ class EvictionPass {
   EvictionPolicy& policy_;
   const absl::string_view name_;
   const bool against_budgets_;
+  Buying buying_;
   std::map<queues::QueueId, Row> rows_;
   // By outcome, with a depth: turns of it and of the workloads behind it.
   std::map<size_t, int64_t> turns_;
