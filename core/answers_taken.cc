@@ -57,8 +57,12 @@ void DecisionLoop::Impl::TakeAnswer(const model::ActionResult& result, absl::Tim
     wake_at = std::min(wake_at, usage.wake_at());
   } else if (const auto* group = std::get_if<InFlightAnnotations>(&*found)) {
     annotations.Answered(group->uid, status, now);
-  } else if (const auto* pool = std::get_if<InFlightPoolCondition>(&*found)) {
-    pools.Answered(pool->pool, pool->uid, status, now);
+  } else if (const auto* conditions = std::get_if<InFlightConditions>(&*found)) {
+    if (conditions->kind == model::Kind::kNodePool) {
+      pools.Answered(conditions->object, conditions->uid, status, now);
+    } else {
+      capacity.Answered(conditions->kind, conditions->object, conditions->uid, status, now);
+    }
   } else if (const auto* scheduled = std::get_if<InFlightGroupCondition>(&*found)) {
     native_groups.Answered(scheduled->group, scheduled->uid, status, now);
   }

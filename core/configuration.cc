@@ -19,6 +19,7 @@
 #include "core/config_groups.h"
 #include "core/config_remote_plugins.h"
 #include "core/config_usage.h"
+#include "core/queue_provisioning.h"
 #include "scheduler/framework/config.h"
 
 namespace fairlead::core {
@@ -84,11 +85,21 @@ absl::Status ReadConsolidation(const dom::element& value, const std::string& pat
                                model::Disruption& out) {
   std::string text;
   FAIRLEAD_RETURN_IF_ERROR(Text(&text)(value, path));
-  if (text != "WhenEmpty" && text != "WhenEmptyOrUnderutilized") {
-    return Bad(path, absl::StrCat("\"", text, "\" must be WhenEmpty or WhenEmptyOrUnderutilized"));
+  out.consolidation = model::ParseConsolidationPolicy(text);
+  if (!out.consolidation.has_value()) {
+    return Bad(path, absl::StrCat("\"", text, "\" must be ", model::kConsolidationPolicies));
   }
-  out.consolidation = text == "WhenEmpty" ? model::ConsolidationPolicy::kWhenEmpty
-                                          : model::ConsolidationPolicy::kWhenEmptyOrUnderutilized;
+  return absl::OkStatus();
+}
+
+absl::Status ReadOverQuota(const dom::element& value, const std::string& path, bool& buys_first) {
+  std::string text;
+  FAIRLEAD_RETURN_IF_ERROR(Text(&text)(value, path));
+  const std::optional<bool> read = ParseOverQuota(text);
+  if (!read.has_value()) {
+    return Bad(path, absl::StrCat("\"", text, "\" must be ", kOverQuotaValues));
+  }
+  buys_first = *read;
   return absl::OkStatus();
 }
 
@@ -130,6 +141,13 @@ absl::Status ReadHook(const dom::element& value, const std::string& path,
        {"provisioningPerMinute", Count(&hook.guard.per_minute, 1)},
        {"totalProvisioningBurst", Count(&hook.guard.total_burst, 1)},
        {"totalProvisioningPerMinute", Count(&hook.guard.total_per_minute, 1)},
+       {"overQuota",
+        [&configuration](const dom::element& policy, const std::string& at) {
+          return ReadOverQuota(policy, at, configuration.options.capacity.buys_first);
+        }},
+       {"capacityBuffers", Flag(&configuration.options.capacity.buffers)},
+       {"provisioningRequests", Flag(&configuration.options.capacity.provisioning_requests)},
+       {"bookingTime", Span(&configuration.options.capacity.booking)},
        {"maxNewRequestsPerStep", Count(&hook.max_new_requests_per_step, 1)}}));
   hook.known_providers.assign(std::begin(kProviders), std::end(kProviders));
   // A provider spends money, or makes nodes without machines: none is chosen by default.

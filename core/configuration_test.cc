@@ -252,6 +252,7 @@ TEST(ConfigurationTest, ErrorsNameDocumentAndPath) {
       {{Fairlead(R"("hook":{"unneededAfter":300})")}, 0, "hook.unneededAfter", "duration"},
       {{Fairlead(R"("hook":{"unneededAfter":"-5m"})")}, 0, "hook.unneededAfter", "duration"},
       {{Fairlead(R"("hook":{"unneededAfter":"inf"})")}, 0, "hook.unneededAfter", "duration"},
+      {{Fairlead(R"("hook":{"overQuota":"Buy"})")}, 0, "hook.overQuota", "must be Evict or Buy"},
       {{Fairlead(R"("hook":{"consolidationPolicy":"Always"})")},
        0,
        "hook.consolidationPolicy",

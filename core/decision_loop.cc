@@ -56,6 +56,18 @@ std::vector<framework::Profile> ProfilesOf(const Options& options) {
   return profiles;
 }
 
+// What is asked for without pods is another.
+state::Change CapacityAsked(bool another) {
+  state::Change change;
+  change.capacity = another;
+  return change;
+}
+
+absl::Time BootBegan(const model::NodeRequest& request, absl::Time now) {
+  return request.launched_at.value_or(
+      request.meta.creation == absl::InfinitePast() ? now : request.meta.creation);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DecisionLoop>> DecisionLoop::Make(const Options& options,
@@ -92,6 +104,7 @@ absl::StatusOr<std::unique_ptr<DecisionLoop>> DecisionLoop::Make(const Options& 
   impl.engine->SetUnservable(&impl.unservable.kinds());
   impl.engine->SetLateNodes([&impl](const state::NodeInfo& node) { return impl.IsLate(node); });
   impl.KeepDefaultQueue();
+  impl.QueueProvisioningChanged();
   return loop;
 }
 
@@ -231,9 +244,10 @@ void DecisionLoop::Impl::PoolsChanged() {
 }
 
 // The hook reads which queues are below which.
-void DecisionLoop::Impl::QueueCapsChanged() {
+void DecisionLoop::Impl::QueueProvisioningChanged() {
   memo.valid = false;
-  for (model::EmitEvent& event : queue_caps.TakeEvents()) {
+  engine->SetBuysFirst(queue_provisioning.BuyFirst(tree, options.capacity.buys_first));
+  for (model::EmitEvent& event : queue_provisioning.TakeEvents()) {
     if (options.emit_events) events.push_back(std::move(event));
   }
 }
@@ -309,9 +323,9 @@ void DecisionLoop::Impl::ApplyUpsert(const model::Upsert& upsert) {
             tree.Upsert(queue);
             QueueObjectChanged(queue.meta.name, /*exists=*/true);
             NoteContradiction(queue);
-            const bool capped = queue_caps.Upsert(queue);
+            const bool capped = queue_provisioning.Upsert(queue);
             const bool changed = tree.version() != before;
-            if (capped || changed) QueueCapsChanged();
+            if (capped || changed) QueueProvisioningChanged();
             return state::Change{.policy = capped || changed};
           },
           [&](const model::PodGroup& group) {
@@ -321,6 +335,13 @@ void DecisionLoop::Impl::ApplyUpsert(const model::Upsert& upsert) {
           [&](const model::NativePodGroup& group) {
             bindings.PodGroupSeen();
             return native_groups.Upsert(group);
+          },
+          [&](const model::PodTemplate& object) { return CapacityAsked(capacity.Upsert(object)); },
+          [&](const model::CapacityBuffer& object) {
+            return CapacityAsked(capacity.Upsert(object));
+          },
+          [&](const model::ProvisioningRequest& object) {
+            return CapacityAsked(capacity.Upsert(object));
           },
           [&](const model::PriorityClass& priority_class) {
             return state.UpsertPriorityClass(priority_class);
@@ -368,6 +389,7 @@ state::Change DecisionLoop::Impl::UpsertPod(const model::Pod& pod) {
   change |= held_back.PodSeen(pod);
   change.capacity |= nodes.PodsSeen(pod.meta.resource_version);
   if (!succeeded) PodChanged(pod);
+  change |= CapacityAsked(capacity.PodSeen(pod));
   return change;
 }
 
@@ -391,6 +413,7 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
       if (state.FindPod(removed.ns, removed.name) == state::kNoId) {
         held_back.PodGone(removed.ns, removed.name);
       }
+      change |= CapacityAsked(capacity.PodGone(removed.ns, removed.name));
       shares.shares().PodGone(removed.ns, removed.name, removed.uid);
       claims.PodGone(removed.ns, removed.name, removed.uid);
       volumes.PodGone(removed.ns, removed.name, removed.uid);
@@ -403,8 +426,8 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
     case model::Kind::kQueue:
       tree.Remove(removed.name);
       ForgetContradiction(removed.name);
-      queue_caps.Remove(removed.name);
-      QueueCapsChanged();
+      queue_provisioning.Remove(removed.name);
+      QueueProvisioningChanged();
       QueueObjectChanged(removed.name, /*exists=*/false);
       change.policy = true;
       break;
@@ -413,6 +436,11 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
       break;
     case model::Kind::kNativePodGroup:
       change = native_groups.Remove(removed.ns, removed.name, removed.uid);
+      break;
+    case model::Kind::kPodTemplate:
+    case model::Kind::kCapacityBuffer:
+    case model::Kind::kProvisioningRequest:
+      change = CapacityAsked(capacity.Remove(removed.kind, removed.ns, removed.name, removed.uid));
       break;
     case model::Kind::kPriorityClass:
       change = state.RemovePriorityClass(removed.name);
@@ -511,13 +539,17 @@ StepResult DecisionLoop::Impl::Step(absl::Time now) {
   annotations.Step(now, writes);
   native_groups.Step(now, writes);
   // A program without a hook does not know which providers there are.
-  if (options.hook.enabled) pools.Step(now, writes);
+  if (options.hook.enabled) {
+    pools.Step(now, writes);
+    capacity.Step(now, writes);
+  }
   for (model::Action& write : writes) Emit(std::move(write), result);
-  result.wake_at =
-      std::min({wake_at, annotations.wake_at(), native_groups.wake_at(),
-                options.hook.enabled ? pools.wake_at() : absl::InfiniteFuture(), bindings.wake_at(),
-                nominations.wake_at(), grants.wake_at(), CallsWakeAt(), refusals.wake_at(),
-                verdicts.wake_at(), stale() ? absl::InfiniteFuture() : evictions.wake_at()});
+  result.wake_at = std::min({wake_at, annotations.wake_at(), native_groups.wake_at(),
+                             options.hook.enabled ? std::min(pools.wake_at(), capacity.wake_at())
+                                                  : absl::InfiniteFuture(),
+                             bindings.wake_at(), nominations.wake_at(), grants.wake_at(),
+                             CallsWakeAt(), refusals.wake_at(), verdicts.wake_at(),
+                             stale() ? absl::InfiniteFuture() : evictions.wake_at()});
   if (dirty || !events.empty()) result.wake_at = now;  // a binding failed right away
   sending = nullptr;
   return result;
@@ -621,19 +653,16 @@ size_t DecisionLoop::Impl::RunFollowUpCycle(absl::Time now) {
 }
 
 absl::Time DecisionLoop::Impl::ExpectedAt(const hook::Machine& machine, absl::Time now) const {
-  const model::NodeRequest& request = machine.desired;
-  const absl::Time start = request.launched_at.value_or(
-      request.meta.creation == absl::InfinitePast() ? now : request.meta.creation);
-  return start + hook.ExpectedBoot(request);
+  return BootBegan(machine.desired, now) + hook.ExpectedBoot(machine.desired);
 }
 
 // Not before the configured time: what other machines took is no promise.
 bool DecisionLoop::Impl::IsLate(const state::NodeInfo& node) const {
   const hook::Machine* machine = hook.machines().Find(node.node_request);
   if (machine == nullptr) return false;
-  const absl::Duration boot = hook.ExpectedBoot(machine->desired);
-  const absl::Duration grace = std::max(absl::ZeroDuration(), options.hook.expected_boot - boot);
-  return ExpectedAt(*machine, sending_at) + grace <= sending_at;
+  const absl::Duration boot =
+      std::max(hook.ExpectedBoot(machine->desired), options.hook.expected_boot);
+  return BootBegan(machine->desired, sending_at) + boot <= sending_at;
 }
 
 bool DecisionLoop::Impl::NamesGpuModels(const engine::Waiting& entry) const {
@@ -653,10 +682,10 @@ void DecisionLoop::Impl::TellArrival(absl::Time now) {
       const hook::Machine* machine = hook.machines().Find(name);
       if (machine == nullptr) continue;
       expected = std::max(expected, ExpectedAt(*machine, now));
-      const absl::string_view alternative =
-          machine->desired.meta.annotations.Get(hook::kAlternativeAnnotation);
-      if (!alternative.empty() && NamesGpuModels(entry)) alternatives.insert(alternative);
+      alternatives.insert(machine->desired.meta.annotations.Get(hook::kAlternativeAnnotation));
     }
+    alternatives.erase("");
+    if (!alternatives.empty() && !NamesGpuModels(entry)) alternatives.clear();
     for (const absl::string_view alternative : alternatives) {
       entry.verdict.details.emplace_back(alternative);
     }

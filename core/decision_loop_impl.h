@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "core/capacity_objects.h"
 #include "core/claim_plugin.h"
 #include "core/decision_loop.h"
 #include "core/demand.h"
@@ -18,13 +19,14 @@
 #include "core/extender_plugin.h"
 #include "core/framework_stage.h"
 #include "core/guest_grants.h"
+#include "core/headroom.h"
 #include "core/held_back.h"
 #include "core/managed_nodes.h"
 #include "core/native_groups.h"
 #include "core/node_pools.h"
 #include "core/pod_waits.h"
 #include "core/preemption_asks.h"
-#include "core/queue_caps.h"
+#include "core/queue_provisioning.h"
 #include "core/reconcile/bindings.h"
 #include "core/reconcile/evictions.h"
 #include "core/reconcile/group_annotations.h"
@@ -292,6 +294,11 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
     bool other_demand = false;  // what is charged as demand has changed
   };
   HookAnswer RunHook(std::vector<engine::Waiting>& entries, absl::Time now, StepResult& result);
+  // Looks for room for what CapacityBuffers and ProvisioningRequests ask for.
+  void PlaceHeadroom(const EnginePlacement::Promises& promises, absl::Time now);
+  // What the hook said of all demand, `lacking` items of which lack that room.
+  void TellHeadroom(const std::vector<hook::DemandOutcome>& outcomes, size_t lacking,
+                    absl::Time now);
   // The hook's last answer, and its input. With equal input before its timer is due the hook would
   // answer the same (I4), so it is not run, and a step costs what changed.
   struct HookMemo {
@@ -302,7 +309,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
     absl::Time wake_at = absl::InfinitePast();
   };
   void PoolsChanged();
-  void QueueCapsChanged();
+  void QueueProvisioningChanged();
   // Tells the engine the label sets of nodes that may be provisioned: it requests nodes of a
   // topology by these.
   void PublishOfferedLabels();
@@ -332,7 +339,9 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   ManagedNodes nodes;
   NodePools pools{options.hook.enabled ? options.hook.known_providers : std::vector<std::string>(),
                   BackoffOf(options)};
-  QueueCaps queue_caps;
+  QueueProvisioning queue_provisioning;
+  CapacityObjects capacity{state, options.capacity, BackoffOf(options)};
+  Headroom headroom{state};
   Estimates estimates{state, hook};
   Nominations nominations;
   StatusUpdater verdicts;

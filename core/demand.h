@@ -41,6 +41,8 @@ class EngineDemand final : public hook::DemandMembers {
                const std::vector<engine::Waiting>& entries);
 
   [[nodiscard]] const hook::Demand& items() const { return items_; }
+  // To append others, which have no runs.
+  [[nodiscard]] hook::Demand& items() { return items_; }
   hook::Demand Release() { return std::move(items_); }
   // By item.
   [[nodiscard]] const std::vector<engine::EntryRun>& runs() const { return runs_; }

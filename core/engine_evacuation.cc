@@ -153,6 +153,7 @@ bool EngineEvacuation::FindRoom(const std::vector<std::string>& names) {
            std::pair(of_b[model::kGpu], of_b[model::kCpu]);
   });
   const std::unique_ptr<engine::Hypothesis> what_if = engine_.WhatIf();
+  if (!headroom_.Occupy(*what_if)) return false;
   for (const state::PodId pod : pods) what_if->Evict(pod);
   std::vector<state::NodeId> fitting;
   for (const state::PodId pod : pods) {

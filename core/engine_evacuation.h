@@ -5,6 +5,7 @@
 // no annotation keeps them (do-not-disrupt, safe-to-evict), PodDisruptionBudgets have something
 // left for all of them, what is left of their gang keeps its minimum (or all of the gang's pods are
 // moved), and no workload under the same top queue waits: in the moved pod's stead it could start.
+// The room that is kept for pods which are not there (headroom.h) is no room for them.
 //
 // Ownership: borrows all. Thread-safety: the owner's thread; for one step of the hook.
 // Complexity: OccupantsOf is O(pods of the node), FindRoom O(pods x nodes) filters, kMostQuestions
@@ -19,6 +20,7 @@
 
 #include "absl/time/time.h"
 #include "autoscale-hook/machines/evacuation.h"
+#include "core/headroom.h"
 #include "queues/tree.h"
 #include "scheduler/engine/engine.h"
 #include "scheduler/state/cluster_state.h"
@@ -34,8 +36,13 @@ class EngineEvacuation final : public hook::Evacuation {
   // `waiting`: after the last cycle.
   EngineEvacuation(const state::ClusterState& state, engine::Engine& engine,
                    const queues::QueueTree& tree, const std::vector<engine::Waiting>& waiting,
-                   absl::Time now)
-      : state_(state), engine_(engine), tree_(tree), waiting_(waiting), now_(now) {}
+                   const Headroom& headroom, absl::Time now)
+      : state_(state),
+        engine_(engine),
+        tree_(tree),
+        waiting_(waiting),
+        headroom_(headroom),
+        now_(now) {}
 
   [[nodiscard]] hook::Occupants OccupantsOf(const std::string& node) override;
   [[nodiscard]] bool FindRoom(const std::vector<std::string>& nodes) override;
@@ -57,6 +64,7 @@ class EngineEvacuation final : public hook::Evacuation {
   engine::Engine& engine_;
   const queues::QueueTree& tree_;
   const std::vector<engine::Waiting>& waiting_;
+  const Headroom& headroom_;
   const absl::Time now_;
   std::optional<std::set<std::string>> busy_tops_;  // top queues under which something waits
   int64_t questions_ = 0;

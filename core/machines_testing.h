@@ -93,7 +93,7 @@ class MachinesTest : public PurchaseTest {
         Put(pod);
       } else if (const auto* evict = std::get_if<model::EvictPod>(&what)) {
         answer = Evict(*evict);
-      } else if (std::holds_alternative<model::SetNodePoolReady>(what)) {
+      } else if (std::holds_alternative<model::SetConditions>(what)) {
         if (refuse_pool_status_) answer = absl::PermissionDeniedError("no");
       }
       if (lose_launch_answers_ && std::holds_alternative<model::LaunchNode>(what)) continue;

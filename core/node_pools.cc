@@ -28,7 +28,7 @@ bool NodePools::Upsert(const model::NodePool& object) {
     row = {};
     row.uid = object.meta.uid;
   }
-  row.condition.Show({object.ready_condition});
+  row.condition.Show(object.ready_condition);
   row.generation = object.meta.generation;
   wake_at_ = absl::InfinitePast();
   const std::string fault = FaultOf(object);
@@ -39,38 +39,36 @@ bool NodePools::Upsert(const model::NodePool& object) {
   }
   if (std::exchange(row.fault, fault) == fault) return false;
   events_.push_back({model::Kind::kNodePool, "", object.meta.name, object.meta.uid, true,
-                     "NodePoolRefused", Desired(row).ready.message});
+                     "NodePoolRefused", Desired(row).message});
   return true;
 }
 
-NodePools::Condition NodePools::Desired(const Row& row) {
-  if (row.fault.empty()) return {{"True", "nodes are provisioned from it", std::nullopt}};
-  return {
-      {"False",
-       absl::StrCat(row.fault, row.in_force.has_value() ? "; the last right version stays in force"
-                                                        : "; nothing is provisioned from it"),
-       std::nullopt}};
+model::Condition NodePools::Desired(const Row& row) {
+  model::Condition ready{"Ready",        "True",      "InForce", "nodes are provisioned from it",
+                         row.generation, std::nullopt};
+  if (row.fault.empty()) return ready;
+  ready.status = "False";
+  ready.reason = "Refused";
+  ready.message =
+      absl::StrCat(row.fault, row.in_force.has_value() ? "; the last right version stays in force"
+                                                       : "; nothing is provisioned from it");
+  return ready;
 }
 
 void NodePools::Step(absl::Time now, std::vector<model::Action>& actions) {
   if (now < wake_at_) return;
   wake_at_ = absl::InfiniteFuture();
   for (auto& [name, row] : rows_) {
-    Condition desired = Desired(row);
+    model::Condition desired = Desired(row);
     const std::optional<absl::Time> at = row.condition.WriteAt(desired);
     if (!at.has_value()) continue;
     if (*at > now) {
       wake_at_ = std::min(wake_at_, *at);
       continue;
     }
-    const model::PoolReadyCondition& shown = row.condition.shown().ready;
-    model::SetNodePoolReady write;
-    write.name = name;
-    write.uid = row.uid;
-    write.ready = row.fault.empty();
-    write.message = desired.ready.message;
-    write.observed_generation = row.generation;
-    if (desired.ready.status == shown.status) write.since = shown.since;
+    const model::Condition& shown = row.condition.shown();
+    if (desired.status == shown.status) desired.since = shown.since;
+    model::SetConditions write{model::Kind::kNodePool, "", name, row.uid, {desired}};
     row.condition.Sent(std::move(desired), now, rules_);
     actions.push_back({0, std::move(write)});
   }

@@ -52,19 +52,13 @@ class NodePools {
   [[nodiscard]] absl::Time wake_at() const { return wake_at_; }
 
  private:
-  struct Condition {
-    model::PoolReadyCondition ready;
-    [[nodiscard]] bool SaysTheSame(const Condition& other) const {
-      return ready.status == other.ready.status && ready.message == other.ready.message;
-    }
-  };
   struct Row {
     std::string uid, fault;  // of the object as it was seen last; no fault: it is in force
     std::optional<model::NodePool> in_force;
     int64_t generation = 0;
-    ConditionWrite<Condition> condition;
+    ConditionWrite<model::Condition> condition;
   };
-  [[nodiscard]] static Condition Desired(const Row& row);
+  [[nodiscard]] static model::Condition Desired(const Row& row);
   [[nodiscard]] std::string FaultOf(const model::NodePool& object) const;
 
   const std::vector<std::string> providers_;

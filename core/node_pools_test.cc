@@ -33,8 +33,10 @@ class NodePoolsTest : public MachinesTest {
     for (const auto& verdict : Of<model::SetPodUnschedulable>(result)) {
       said_ = verdict.verdict_json;
     }
-    for (const auto& write : Of<model::SetNodePoolReady>(result)) {
-      conditions_.push_back(absl::StrCat(write.ready ? "True: " : "False: ", write.message));
+    for (const auto& write : Of<model::SetConditions>(result)) {
+      for (const model::Condition& condition : write.conditions) {
+        conditions_.push_back(absl::StrCat(condition.status, ": ", condition.message));
+      }
     }
   }
   std::vector<std::string> conditions_;  // that were sent
@@ -77,7 +79,7 @@ TEST_F(NodePoolsTest, TheConditionReadySaysWhetherTheSpecIsInForce) {
 TEST_F(NodePoolsTest, AConditionThatTheObjectHasIsNotWritten) {
   Begin();
   model::NodePool pool = Pool();
-  pool.ready_condition = {"True", "nodes are provisioned from it", std::nullopt};
+  pool.ready_condition = {"Ready", "True", "InForce", "nodes are provisioned from it", 0, {}};
   Put(pool);
   Play(absl::Minutes(1));
   EXPECT_THAT(conditions_, IsEmpty());

@@ -31,6 +31,11 @@ bool Scores(const Options& options, absl::string_view plugin) {
 
 bool Reads(const Options& options, model::Kind kind) {
   if (model::IsSpreadSource(kind)) return !plugins::SpreadDefaultsOf(options.profiles).empty();
+  const bool buffers = options.hook.enabled && options.capacity.buffers;
+  const bool requests = options.hook.enabled && options.capacity.provisioning_requests;
+  if (kind == model::Kind::kCapacityBuffer) return buffers;
+  if (kind == model::Kind::kProvisioningRequest) return requests;
+  if (kind == model::Kind::kPodTemplate) return buffers || requests;
   return kind != model::Kind::kNodeResourceTopology ||
          AnyPlugin(options, [](const auto& entry) { return entry.name == plugins::Numa::kName; });
 }

@@ -26,10 +26,21 @@ struct UsageStoreOptions {
   size_t max_bytes = 256 << 10;
 };
 
+// What nodes are provisioned for besides pods that lack room (core/capacity_objects.h), and instead
+// of evictions.
+struct CapacityOptions {
+  bool buffers = true, provisioning_requests = true;
+  absl::Duration booking = absl::Minutes(10);  // how long the room of a request is kept
+  // Of queues that do not say (core/queue_provisioning.h): nodes are provisioned rather than pods
+  // evicted for what a queue holds above its quota.
+  bool buys_first = false;
+};
+
 struct Options {
   state::StateOptions state;
   engine::EngineOptions engine;
   hook::HookOptions hook;
+  CapacityOptions capacity;
   EvictionOptions evictions;
   GroupSettle group_settle;
   GangRefusalOptions gang_refusals;

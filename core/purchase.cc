@@ -68,6 +68,19 @@ void DecisionLoop::Impl::AddEstimates(absl::Time now) {
   wake_at = std::min(wake_at, estimates.wake_at());
 }
 
+void DecisionLoop::Impl::PlaceHeadroom(const EnginePlacement::Promises& promises, absl::Time now) {
+  headroom.Place(*engine, promises,
+                 capacity.empty() ? std::vector<CapacityAsk>() : capacity.Asks(now));
+  wake_at = std::min(wake_at, capacity.decide_at());
+}
+
+void DecisionLoop::Impl::TellHeadroom(const std::vector<hook::DemandOutcome>& outcomes,
+                                      size_t lacking, absl::Time now) {
+  const size_t some = std::min(lacking, outcomes.size());
+  headroom.Tell({outcomes.end() - static_cast<ptrdiff_t>(some), outcomes.end()}, capacity, now);
+  wake_at = std::min(wake_at, capacity.decide_at());
+}
+
 bool DecisionLoop::Impl::Withdraw(const std::vector<std::string>& names,
                                   const std::vector<const model::NodePool*>& valid_pools) {
   state::Change change;
@@ -142,29 +155,36 @@ DecisionLoop::Impl::HookAnswer DecisionLoop::Impl::RunHook(std::vector<engine::W
   }
   SetGatheredApart(entries);
   EngineDemand demand(state, *engine, entries);
+  const size_t engine_items = demand.items().size();
+  if (!stale()) PlaceHeadroom(promises, now);
+  headroom.AppendDemand(demand.items());
+  const size_t lacking = demand.items().size() - engine_items;
   if (stale()) {
     // The last answer is kept, so that verdicts do not change; its timers wait.
     if (memo.demand == demand.items()) TakeOutcomes(memo.outcomes, demand.runs(), entries);
     return {};
   }
+  for (const state::NodeId node : headroom.kept_nodes()) promised.insert(node);
   const std::vector<hook::NodeUse>& uses = nodes.Uses(promised, now);
   if (same_workloads && HookWouldSayTheSame(demand.items(), now)) {
     wake_at = std::min(wake_at, memo.wake_at);
     TakeOutcomes(memo.outcomes, demand.runs(), entries);
+    TellHeadroom(memo.outcomes, lacking, now);
     return {};
   }
   hook::StepInput input;
   input.now = now;
   input.demand = &demand.items();
-  input.members = &demand;
+  const DemandWithHeadroom members(demand, demand.items(), engine_items);
+  input.members = &members;
   input.gathered = true;
   input.pools = pools.OnOffer();
   input.pool_problems = pools.Problems();
   input.nodes = &uses;
-  const std::vector<hook::QueueCap> caps_of_queues = queue_caps.InForce(tree);
+  const std::vector<hook::QueueCap> caps_of_queues = queue_provisioning.InForce(tree);
   input.queue_caps = &caps_of_queues;
   EnginePlacement placement(state, *engine, std::move(promises));
-  EngineEvacuation evacuation(state, *engine, tree, entries, now);
+  EngineEvacuation evacuation(state, *engine, tree, entries, headroom, now);
   input.evacuation = &evacuation;
   ++stats.hook_steps;
   hook::StepOutput output = hook.Step(input, placement);
@@ -192,6 +212,7 @@ DecisionLoop::Impl::HookAnswer DecisionLoop::Impl::RunHook(std::vector<engine::W
     if (ends) in_flight.SetCall(result.actions.back().id, output.ends[end++]);
   }
   TakeOutcomes(output.outcomes, demand.runs(), entries);
+  TellHeadroom(output.outcomes, lacking, now);
   memo.demand = demand.Release();
   memo.outcomes = std::move(output.outcomes);
   // The hook's changes are handled in this step, with two exceptions: pods that were pipelined to a

@@ -57,9 +57,16 @@ struct Writer {
     return absl::StrCat("pod group ", a.ns, "/", a.name, " ", a.uid,
                         " scheduled=", a.scheduled ? "true" : "false", " ", a.message);
   }
-  std::string operator()(const model::SetNodePoolReady& a) const {
-    return absl::StrCat("node pool ", a.name, " ", a.uid, " ready=", a.ready ? "true" : "false",
-                        " ", a.message);
+  std::string operator()(const model::SetConditions& a) const {
+    std::string text = absl::StrCat("conditions of ", model::KindTitle(a.kind), " ",
+                                    model::Key(a.ns, a.name), " ", a.uid);
+    for (const model::Condition& c : a.conditions) {
+      absl::StrAppend(&text, " ", c.type, "=", c.status, " ", c.reason, " ", c.message);
+    }
+    if (a.buffer.has_value()) {
+      absl::StrAppend(&text, " of ", a.buffer->replicas, " ", a.buffer->pod_template);
+    }
+    return text;
   }
   std::string operator()(const model::SetPodGroupAnnotations& a) const {
     return absl::StrCat("group-annotations ", a.ns, "/", a.name, " ", a.uid, " ",

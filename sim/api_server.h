@@ -129,7 +129,9 @@ class ApiServer {
       std::map<std::string, model::CsiStorageCapacity>,
       std::map<std::string, model::VolumeAttachment>, std::map<std::string, model::Service>,
       std::map<std::string, model::ReplicationController>, std::map<std::string, model::ReplicaSet>,
-      std::map<std::string, model::StatefulSet>, std::map<std::string, model::NativePodGroup>>
+      std::map<std::string, model::StatefulSet>, std::map<std::string, model::NativePodGroup>,
+      std::map<std::string, model::PodTemplate>, std::map<std::string, model::CapacityBuffer>,
+      std::map<std::string, model::ProvisioningRequest>>
       tables_;
   std::vector<Listener> listeners_;
 };

@@ -255,19 +255,54 @@ absl::Status ApiWrites::Commit(const model::SetPodGroupScheduled& write) {
   return absl::OkStatus();
 }
 
-absl::Status ApiWrites::Commit(const model::SetNodePoolReady& write) {
-  const absl::Status there = Precondition<model::NodePool>(*server_, write.name, write.uid);
+namespace {
+
+bool SayTheSame(const std::vector<model::Condition>& a, const std::vector<model::Condition>& b) {
+  return std::equal(
+      a.begin(), a.end(), b.begin(), b.end(),
+      [](const model::Condition& x, const model::Condition& y) { return x.SaysTheSame(y); });
+}
+
+// `get`: the object's conditions, as a list. False: it has them already.
+template <typename T, typename Get, typename Set>
+absl::StatusOr<bool> CommitConditions(ApiServer& server, const model::SetConditions& write, Get get,
+                                      Set set) {
+  const std::string key = model::Key(write.ns, write.name);
+  const absl::Status there = Precondition<T>(server, key, write.uid);
   if (!there.ok()) return there;
-  const model::PoolReadyCondition& before =
-      server_->Find<model::NodePool>(write.name)->ready_condition;
-  const std::string status = write.ready ? "True" : "False";
-  if (before.status == status && before.message == write.message) {
-    return Empty(absl::StrCat("condition of node pool ", write.name));
+  if (SayTheSame(get(*server.Find<T>(key)), write.conditions)) return false;
+  server.Modify<T>(key, set);
+  return true;
+}
+
+}  // namespace
+
+absl::Status ApiWrites::Commit(const model::SetConditions& write) {
+  const auto listed = [](const auto& object) { return object.conditions; };
+  absl::StatusOr<bool> changed = absl::InvalidArgumentError(
+      absl::StrCat("no conditions are written to a ", model::KindTitle(write.kind)));
+  if (write.kind == model::Kind::kNodePool) {
+    changed = CommitConditions<model::NodePool>(
+        *server_, write, [](const auto& pool) { return std::vector{pool.ready_condition}; },
+        [&](model::NodePool& pool) { pool.ready_condition = write.conditions.front(); });
+  } else if (write.kind == model::Kind::kCapacityBuffer) {
+    changed = CommitConditions<model::CapacityBuffer>(
+        *server_, write, listed, [&](model::CapacityBuffer& buffer) {
+          buffer.conditions = write.conditions;
+          if (!write.buffer.has_value()) return;
+          buffer.resolved_template = write.buffer->pod_template;
+          buffer.resolved_generation = write.buffer->pod_template_generation;
+          buffer.resolved_replicas = write.buffer->replicas;
+        });
+  } else if (write.kind == model::Kind::kProvisioningRequest) {
+    changed = CommitConditions<model::ProvisioningRequest>(
+        *server_, write, listed,
+        [&](model::ProvisioningRequest& request) { request.conditions = write.conditions; });
   }
-  server_->Modify<model::NodePool>(write.name, [&](model::NodePool& pool) {
-    pool.ready_condition = {status, write.message, write.since};
-  });
-  return absl::OkStatus();
+  if (!changed.ok()) return changed.status();
+  if (*changed) return absl::OkStatus();
+  return Empty(absl::StrCat("conditions of ", model::KindTitle(write.kind), " ",
+                            model::Key(write.ns, write.name)));
 }
 
 absl::Status ApiWrites::Commit(const model::CreateNodeRequest& write) {

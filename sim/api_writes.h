@@ -34,7 +34,7 @@ class ApiWrites {
   absl::Status Commit(const model::SetPodGroupSchedulability& write);
   absl::Status Commit(const model::SetPodGroupAnnotations& write);
   absl::Status Commit(const model::SetPodGroupScheduled& write);
-  absl::Status Commit(const model::SetNodePoolReady& write);
+  absl::Status Commit(const model::SetConditions& write);
   absl::Status Commit(const model::CreateNodeRequest& write);
   absl::Status Commit(const model::UpdateNodeRequestStatus& write);
   absl::Status Commit(const model::DeleteNodeRequest& write);

@@ -42,8 +42,9 @@ std::string ObjectOf(const model::Action& action) {
           return absl::StrCat("claim ", model::Key(what.ns, what.name));
         } else if constexpr (std::is_same_v<T, model::CallPlugin>) {
           return absl::StrCat("plugin ", what.call->plugin);
-        } else if constexpr (std::is_same_v<T, model::SetNodePoolReady>) {
-          return absl::StrCat("node pool ", what.name);
+        } else if constexpr (std::is_same_v<T, model::SetConditions>) {
+          return absl::StrCat("conditions of ", model::KindTitle(what.kind), " ",
+                              model::Key(what.ns, what.name));
         } else if constexpr (std::is_same_v<T, model::BindVolume>) {
           return absl::StrCat("volume ", what.volume);
         } else if constexpr (std::is_same_v<T, model::SelectVolumeNode>) {

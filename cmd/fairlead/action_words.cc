@@ -57,8 +57,9 @@ std::string Describe(const model::Action& action) {
           return absl::StrCat("annotations of pod group ", what.ns, "/", what.name);
         } else if constexpr (std::is_same_v<T, model::SetPodGroupScheduled>) {
           return absl::StrCat("condition of pod group ", what.ns, "/", what.name);
-        } else if constexpr (std::is_same_v<T, model::SetNodePoolReady>) {
-          return absl::StrCat("condition of node pool ", what.name);
+        } else if constexpr (std::is_same_v<T, model::SetConditions>) {
+          return absl::StrCat("conditions of ", model::KindTitle(what.kind), " ",
+                              model::Key(what.ns, what.name));
         } else if constexpr (std::is_same_v<T, model::CreateNodeRequest>) {
           return absl::StrCat("create node request ", what.request->meta.name);
         } else if constexpr (std::is_same_v<T, model::UpdateNodeRequestStatus>) {

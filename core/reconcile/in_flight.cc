@@ -55,8 +55,8 @@ std::optional<InFlight> WhatMatters(const model::Action& action) {
   if (const auto* condition = std::get_if<model::SetPodGroupScheduled>(&action.what)) {
     return InFlightGroupCondition{model::Key(condition->ns, condition->name), condition->uid};
   }
-  if (const auto* condition = std::get_if<model::SetNodePoolReady>(&action.what)) {
-    return InFlightPoolCondition{condition->name, condition->uid};
+  if (const auto* write = std::get_if<model::SetConditions>(&action.what)) {
+    return InFlightConditions{write->kind, model::Key(write->ns, write->name), write->uid};
   }
   if (std::holds_alternative<model::StoreUsage>(action.what)) return InFlightUsage{};
   if (const auto* taint = std::get_if<model::SetNodeTaint>(&action.what)) {

@@ -45,8 +45,9 @@ struct InFlightAnnotations {
 struct InFlightGroupCondition {
   std::string group, uid;  // of the NativePodGroup: "ns/name"
 };
-struct InFlightPoolCondition {
-  std::string pool, uid;
+struct InFlightConditions {
+  model::Kind kind;
+  std::string object, uid;  // "ns/name", or the name
 };
 struct InFlightUsage {};
 struct InFlightTaint {
@@ -79,7 +80,7 @@ using InFlight = std::variant<InFlightEviction, InFlightRequest, InFlightProvide
                               InFlightReservation, InFlightPodDeletion, InFlightConfigMap,
                               InFlightClaim, InFlightVolume, InFlightStatus, InFlightAnnotations,
                               InFlightUsage, InFlightTaint, InFlightRequestEnd, InFlightAsk,
-                              InFlightGroupCondition, InFlightExtendedClaim, InFlightPoolCondition>;
+                              InFlightGroupCondition, InFlightExtendedClaim, InFlightConditions>;
 
 class InFlightActions {
  public:

@@ -120,7 +120,7 @@ EncodedWrite EncodePodGroupSchedulability(const model::SetPodGroupSchedulability
                                           absl::Time request_time,
                                           StatusShape shape = StatusShape::kFields);
 EncodedWrite EncodePodGroupAnnotations(const model::SetPodGroupAnnotations& action);
-EncodedWrite EncodeNodePoolReady(const model::SetNodePoolReady& action, absl::Time request_time);
+EncodedWrite EncodeConditions(const model::SetConditions& action, absl::Time request_time);
 EncodedWrite EncodePodGroupScheduled(const model::SetPodGroupScheduled& action,
                                      absl::Time request_time);
 // A server-side apply that creates the ConfigMap or takes over our one key of it.

@@ -193,22 +193,35 @@ EncodedWrite EncodePodGroupScheduled(const model::SetPodGroupScheduled& action,
           kStrategicMergePatch, json.Take()};
 }
 
-// The list has no other condition: Fairlead is its only writer.
-EncodedWrite EncodeNodePoolReady(const model::SetNodePoolReady& action, absl::Time request_time) {
+// A merge patch replaces the list. Fairlead is its only writer.
+EncodedWrite EncodeConditions(const model::SetConditions& action, absl::Time request_time) {
   JsonWriter json;
   json.BeginObject();
   WriteUid(json, action.uid);
-  json.Key("status").BeginObject().Key("conditions").BeginArray().BeginObject();
-  json.Field("type", "Ready").Field("status", action.ready ? "True" : "False");
-  json.Field("reason", action.ready ? "InForce" : "Refused");
-  json.Field("message", TruncateUtf8(action.message, kMaxMessageBytes));
-  if (action.observed_generation > 0) {
-    json.Key("observedGeneration").Int(action.observed_generation);
+  json.Key("status").BeginObject();
+  if (action.buffer.has_value()) {
+    const model::SetConditions::Buffer& buffer = *action.buffer;
+    json.Key("podTemplateRef").BeginObject().Field("name", buffer.pod_template).EndObject();
+    json.Key("podTemplateGeneration").Int(buffer.pod_template_generation);
+    json.Key("replicas").Int(buffer.replicas);
+    json.Field("provisioningStrategy", model::kActiveCapacity);
   }
-  json.Field("lastTransitionTime", FormatSeconds(action.since.value_or(request_time)));
-  json.EndObject().EndArray().EndObject().EndObject();
-  return {"PATCH", ObjectPath(model::Kind::kNodePool, action.name, "status"), kMergePatch,
-          json.Take()};
+  json.Key("conditions").BeginArray();
+  for (const model::Condition& condition : action.conditions) {
+    json.BeginObject().Field("type", condition.type).Field("status", condition.status);
+    json.Field("reason", condition.reason);
+    json.Field("message", TruncateUtf8(condition.message, kMaxMessageBytes));
+    if (condition.observed_generation > 0) {
+      json.Key("observedGeneration").Int(condition.observed_generation);
+    }
+    json.Field("lastTransitionTime", FormatSeconds(condition.since.value_or(request_time)));
+    json.EndObject();
+  }
+  json.EndArray().EndObject().EndObject();
+  const std::string path = model::TraitsOf(action.kind).is_namespaced
+                               ? NamespacedPath(action.kind, action.ns, action.name, "status")
+                               : ObjectPath(action.kind, action.name, "status");
+  return {"PATCH", path, kMergePatch, json.Take()};
 }
 
 EncodedWrite EncodeCreateNodeRequest(const model::NodeRequest& request) {

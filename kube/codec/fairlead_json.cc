@@ -188,7 +188,6 @@ void ReadBudget(JsonReader& reader, JsonValue value, const FieldPath& path,
 
 void ReadDisruption(JsonReader& reader, JsonValue value, const FieldPath& path,
                     model::Disruption& out) {
-  using Policy = model::ConsolidationPolicy;
   reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
     const FieldPath at = path.Field(key);
     if (key == "budgets") {
@@ -199,13 +198,10 @@ void ReadDisruption(JsonReader& reader, JsonValue value, const FieldPath& path,
     if (key != "consolidationPolicy" && key != "consolidateAfter") return;
     const std::string text(reader.Text(v, at));
     if (key == "consolidationPolicy") {
-      if (text == "WhenEmpty") {
-        out.consolidation = Policy::kWhenEmpty;
-      } else if (text == "WhenEmptyOrUnderutilized") {
-        out.consolidation = Policy::kWhenEmptyOrUnderutilized;
-      } else {
+      out.consolidation = model::ParseConsolidationPolicy(text);
+      if (!out.consolidation.has_value()) {
         reader.problems().Add(
-            at, absl::StrCat(Quoted(text), " must be WhenEmpty or WhenEmptyOrUnderutilized"));
+            at, absl::StrCat(Quoted(text), " must be ", model::kConsolidationPolicies));
       }
       return;
     }
@@ -293,22 +289,14 @@ void ReadGpuSharing(JsonReader& reader, JsonValue value, const FieldPath& path,
 }
 
 void ReadPoolStatus(JsonReader& reader, JsonValue value, const FieldPath& path,
-                    model::PoolReadyCondition& out) {
+                    model::Condition& out) {
   reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
     if (key != "conditions") return;
-    reader.Items(v, path.Field(key), [&](size_t i, JsonValue item) {
-      model::PoolReadyCondition condition;
-      std::string type;
-      const FieldPath of = path.Field("conditions").Item(i);
-      reader.Fields(item, of, [&](absl::string_view field, JsonValue text) {
-        const FieldPath at = of.Field(field);
-        if (field == "type") return reader.String(text, at, type);
-        if (field == "status") return reader.String(text, at, condition.status);
-        if (field == "message") return reader.String(text, at, condition.message);
-        if (field == "lastTransitionTime") return reader.Time(text, at, condition.since);
-      });
-      if (type == "Ready") out = std::move(condition);
-    });
+    std::vector<model::Condition> conditions;
+    ReadConditions(reader, v, path.Field(key), conditions);
+    for (model::Condition& condition : conditions) {
+      if (condition.type == "Ready") out = std::move(condition);
+    }
   });
 }
 

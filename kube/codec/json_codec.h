@@ -41,6 +41,10 @@ void ReadNodeSelector(JsonReader& reader, JsonValue value, const FieldPath& path
 void ReadTaints(JsonReader& reader, JsonValue value, const FieldPath& path,
                 std::vector<model::Taint>& out);
 
+// status.conditions; appended.
+void ReadConditions(JsonReader& reader, JsonValue value, const FieldPath& path,
+                    std::vector<model::Condition>& out);
+
 // Fails if an object says that it is of another kind.
 void CheckKind(JsonReader& reader, JsonValue value, model::Kind kind);
 // The same for the group of its apiVersion, where two kinds have one name.
@@ -48,7 +52,7 @@ void CheckApiGroup(JsonReader& reader, JsonValue value, model::Kind kind);
 
 // ---- kinds (pod_json.cc, node_json.cc, workload_json.cc, fairlead_json.cc, disruption_budget.cc,
 // device_objects.cc, node_topology_json.cc, volume_json.cc, spread_sources.cc,
-// native_pod_group.cc): one Read for the type of every kind
+// native_pod_group.cc, capacity_json.cc): one Read for the type of every kind
 void Read(JsonReader& reader, JsonValue value, model::Pod& out);
 void Read(JsonReader& reader, JsonValue value, model::Node& out);
 void Read(JsonReader& reader, JsonValue value, model::PriorityClass& out);
@@ -75,6 +79,9 @@ void Read(JsonReader& reader, JsonValue value, model::ReplicationController& out
 void Read(JsonReader& reader, JsonValue value, model::ReplicaSet& out);
 void Read(JsonReader& reader, JsonValue value, model::StatefulSet& out);
 void Read(JsonReader& reader, JsonValue value, model::NativePodGroup& out);
+void Read(JsonReader& reader, JsonValue value, model::PodTemplate& out);
+void Read(JsonReader& reader, JsonValue value, model::CapacityBuffer& out);
+void Read(JsonReader& reader, JsonValue value, model::ProvisioningRequest& out);
 void ReadObject(JsonReader& reader, model::Kind kind, JsonValue value, Object& out);
 
 // ---- messages (json_codec.cc)

@@ -40,7 +40,7 @@ bool IsRepeatedByCore(const model::Action& action, WriteLane lane) {
          std::holds_alternative<model::SetPodGroupSchedulability>(action.what) ||
          std::holds_alternative<model::SetPodGroupAnnotations>(action.what) ||
          std::holds_alternative<model::SetPodGroupScheduled>(action.what) ||
-         std::holds_alternative<model::SetNodePoolReady>(action.what);
+         std::holds_alternative<model::SetConditions>(action.what);
 }
 
 // By a timer of its own; the others are looked at when their turn comes.

@@ -382,12 +382,14 @@ struct Maker {
         GroupTarget(model::Kind::kNativePodGroup, a),
         [a](absl::Time now, StatusShape) { return EncodePodGroupScheduled(a, now); });
   }
-  Result operator()(const model::SetNodePoolReady& a) const {
+  Result operator()(const model::SetConditions& a) const {
+    const std::string path = model::TraitsOf(a.kind).is_namespaced
+                                 ? NamespacedPath(a.kind, a.ns, a.name)
+                                 : ObjectPath(a.kind, a.name);
     return std::make_unique<PatchProtocol>(
-        absl::StrCat("condition of node pool ", a.name),
-        PatchProtocol::Target{model::Kind::kNodePool, ObjectPath(model::Kind::kNodePool, a.name),
-                              a.uid, false},
-        [a](absl::Time now, StatusShape) { return EncodeNodePoolReady(a, now); });
+        absl::StrCat("conditions of ", model::KindTitle(a.kind), " ", model::Key(a.ns, a.name)),
+        PatchProtocol::Target{a.kind, path, a.uid, false},
+        [a](absl::Time now, StatusShape) { return EncodeConditions(a, now); });
   }
   Result operator()(const model::CreateNodeRequest& a) const {
     return Simple(absl::StrCat("create node request ", a.request->meta.name), Shape::kCreate,

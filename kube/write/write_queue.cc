@@ -18,7 +18,7 @@ struct Laner {
   WriteLane operator()(const model::SetPodGroupSchedulability&) const { return WriteLane::kStatus; }
   WriteLane operator()(const model::SetPodGroupAnnotations&) const { return WriteLane::kStatus; }
   WriteLane operator()(const model::SetPodGroupScheduled&) const { return WriteLane::kStatus; }
-  WriteLane operator()(const model::SetNodePoolReady&) const { return WriteLane::kStatus; }
+  WriteLane operator()(const model::SetConditions&) const { return WriteLane::kStatus; }
   WriteLane operator()(const model::CreateNodeRequest&) const { return WriteLane::kNode; }
   WriteLane operator()(const model::UpdateNodeRequestStatus&) const { return WriteLane::kNode; }
   WriteLane operator()(const model::DeleteNodeRequest&) const { return WriteLane::kNode; }
@@ -64,8 +64,8 @@ struct ObjectNamer {
   std::string operator()(const model::SetPodGroupSchedulability& a) const { return Group(a); }
   std::string operator()(const model::SetPodGroupAnnotations& a) const { return Group(a); }
   std::string operator()(const model::SetPodGroupScheduled& a) const { return Group(a); }
-  std::string operator()(const model::SetNodePoolReady& a) const {
-    return absl::StrCat("pool/", a.name);
+  std::string operator()(const model::SetConditions& a) const {
+    return absl::StrCat(model::KindTitle(a.kind), "/", model::Key(a.ns, a.name));
   }
   std::string operator()(const model::CreateNodeRequest& a) const {
     return Request(a.request->meta.name);

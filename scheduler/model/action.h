@@ -12,6 +12,7 @@
 
 #include "absl/time/time.h"
 #include "base/shared.h"
+#include "scheduler/model/condition.h"
 #include "scheduler/model/devices.h"
 #include "scheduler/model/kind.h"
 #include "scheduler/model/node.h"
@@ -139,14 +140,18 @@ struct SetPodGroupScheduled {
   bool turns = true;  // the status is another than before: so is lastTransitionTime
 };
 
-// Condition Ready of a NodePool: True if its spec is in force, else why not.
-struct SetNodePoolReady {
-  std::string name, uid;
-  bool ready = false;
-  std::string message;
-  int64_t observed_generation = 0;
-  // Of lastTransitionTime, while the status stays what it is; absent: it is another from now on.
-  std::optional<absl::Time> since;
+// The whole list status.conditions of an object whose conditions this program alone writes, and
+// what else it says in its status.
+struct SetConditions {
+  Kind kind = Kind::kNodePool;
+  std::string ns, name, uid;
+  std::vector<Condition> conditions;
+  // Of a CapacityBuffer: what it was resolved to.
+  struct Buffer {
+    std::string pod_template;
+    int64_t pod_template_generation = 0, replicas = 0;
+  };
+  std::optional<Buffer> buffer = {};
 };
 
 // Boxed, because most actions are bindings, and an action is as large as its largest kind.
@@ -278,7 +283,7 @@ struct Action {
                DeleteNodeRequest, SetNodeTaint, LaunchNode, TerminateNode, EmitEvent,
                CreateGpuReservation, DeletePod, ApplyConfigMap, StoreUsage, ReserveClaim,
                DeallocateClaim, BindVolume, SelectVolumeNode, AskExtenders, NominateNode,
-               CallPlugin, SetPodGroupScheduled, SetExtendedClaim, SetNodePoolReady>
+               CallPlugin, SetPodGroupScheduled, SetExtendedClaim, SetConditions>
       what;
 };
 // Tens of thousands are made in one step.

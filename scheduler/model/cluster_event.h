@@ -19,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "scheduler/model/action.h"
+#include "scheduler/model/capacity_objects.h"
 #include "scheduler/model/devices.h"
 #include "scheduler/model/disruption_budget.h"
 #include "scheduler/model/kind.h"
@@ -39,7 +40,8 @@ using Object =
                  PodDisruptionBudget, DeviceClass, ResourceSlice, ResourceClaim,
                  NodeResourceTopology, Namespace, PersistentVolumeClaim, PersistentVolume,
                  StorageClass, CsiNode, CsiDriver, CsiStorageCapacity, VolumeAttachment, Service,
-                 ReplicationController, ReplicaSet, StatefulSet, NativePodGroup>;
+                 ReplicationController, ReplicaSet, StatefulSet, NativePodGroup, PodTemplate,
+                 CapacityBuffer, ProvisioningRequest>;
 static_assert(std::variant_size_v<Object> == std::size(kKindTraits));
 
 constexpr Kind KindOf(const Object& object) { return static_cast<Kind>(object.index()); }

@@ -11,6 +11,7 @@
 
 #include "absl/time/time.h"
 #include "scheduler/model/api_names.h"
+#include "scheduler/model/condition.h"
 #include "scheduler/model/disruption.h"
 #include "scheduler/model/gpu_partition.h"
 #include "scheduler/model/object_meta.h"
@@ -226,13 +227,6 @@ struct NodeClassRef {
   friend bool operator==(const NodeClassRef&, const NodeClassRef&) = default;
 };
 
-// Condition Ready of a NodePool, as the API server has it.
-struct PoolReadyCondition {
-  std::string status, message;  // no status: there is none
-  std::optional<absl::Time> since;
-  friend bool operator==(const PoolReadyCondition&, const PoolReadyCondition&) = default;
-};
-
 // fairlead.dev/v1alpha1 NodePool: which instance types may be provisioned, and up to what amount.
 struct NodePool {
   ObjectMeta meta;
@@ -248,7 +242,7 @@ struct NodePool {
   int64_t max_nodes = kUnlimited;
   Disruption disruption;
   GpuPartition gpu_sharing;
-  PoolReadyCondition ready_condition;
+  Condition ready_condition;
   std::string invalid;
 };
 

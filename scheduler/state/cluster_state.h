@@ -211,6 +211,8 @@ class ClusterState {
   [[nodiscard]] absl::string_view SchedulerNameOf(const PodRecord& pod) const;
   // Whether a pod that comes as this one would be ours.
   [[nodiscard]] bool IsOurs(const model::Pod& pod) const;
+  // The spec by which a pod of ours like this would be classed. Nothing is kept of it.
+  [[nodiscard]] std::shared_ptr<const model::PodSpec> SpecFor(const model::Pod& pod) const;
   // What WorkloadDetails::sort_key is, from now on; before the first object comes. It follows from
   // the state and the workload alone.
   void SetQueueSort(std::function<int64_t(const Workload&)> sort_key) {

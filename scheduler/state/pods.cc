@@ -264,6 +264,12 @@ const model::PodSpec& ClusterState::SpecOfClass(const model::Pod& pod, bool ours
   return changed.has_value() ? *changed : pod.spec;
 }
 
+std::shared_ptr<const model::PodSpec> ClusterState::SpecFor(const model::Pod& pod) const {
+  std::optional<model::PodSpec> changed;
+  const model::PodSpec& spec = SpecOfClass(pod, /*ours=*/true, nullptr, changed);
+  return std::make_shared<model::PodSpec>(spec);
+}
+
 PodRecord& ClusterState::AddPod(const model::Pod& pod, bool ours, const model::PodSpec& spec) {
   PodRecord& record = NewNamedPod(pod.meta);
   record.creation = pod.meta.creation;

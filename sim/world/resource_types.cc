@@ -51,6 +51,11 @@ constexpr ResourceRow kRows[kResourceTypes] = {
      false},
     {ResourceType::kNativePodGroups, "scheduling.k8s.io/v1alpha2", "PodGroup", "podgroups", true,
      true, false},
+    {ResourceType::kPodTemplates, "v1", "PodTemplate", "podtemplates", true, false, false},
+    {ResourceType::kCapacityBuffers, "autoscaling.x-k8s.io/v1beta1", "CapacityBuffer",
+     "capacitybuffers", true, true, false},
+    {ResourceType::kProvisioningRequests, "autoscaling.x-k8s.io/v1", "ProvisioningRequest",
+     "provisioningrequests", true, true, false},
 };
 
 }  // namespace

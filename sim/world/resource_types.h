@@ -37,8 +37,11 @@ enum class ResourceType : uint8_t {
   kNodeRequests,
   kNodePools,
   kNativePodGroups,  // of scheduling.k8s.io
+  kPodTemplates,
+  kCapacityBuffers,
+  kProvisioningRequests,
 };
-inline constexpr size_t kResourceTypes = 28;
+inline constexpr size_t kResourceTypes = 31;
 
 struct ResourceRow {
   ResourceType type;

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
-#include <fstream>
-#include <sstream>
 #include <thread>
 
 #include "absl/strings/ascii.h"
@@ -13,7 +11,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "document/yaml.h"
 #include "kube/codec/codec.h"
 #include "scheduler/model/api_names.h"
 #include "tests/integration/fixture.h"
@@ -25,7 +22,6 @@ constexpr char kApi[] = "/apis/cluster.x-k8s.io/v1beta2";
 constexpr char kDeployments[] =
     "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/machinedeployments";
 constexpr char kMachines[] = "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/machines";
-constexpr char kDefinitions[] = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 // The folder that the script prints; empty if it cannot.
 std::string DefinitionsFolder() {
@@ -131,11 +127,8 @@ class ClusterApiTest : public IntegrationTest {
     static const std::string folder = DefinitionsFolder();
     if (folder.empty()) GTEST_SKIP() << "Cluster API's definitions cannot be had";
     for (const char* plural : {"machinedeployments", "machinepools", "machines"}) {
-      Define(absl::StrCat(folder, "/cluster.x-k8s.io_", plural, ".yaml"));
-    }
-    for (const char* plural : {"machinedeployments", "machinepools", "machines"}) {
-      ASSERT_TRUE(Eventually(absl::StrCat(plural, " are served"),
-                             [&] { return api().Get(absl::StrCat(kApi, "/", plural)).ok(); }));
+      Define(absl::StrCat(folder, "/cluster.x-k8s.io_", plural, ".yaml"),
+             absl::StrCat(kApi, "/", plural));
     }
     Empty(kDeployments);
     Empty(kMachines);
@@ -147,17 +140,6 @@ class ClusterApiTest : public IntegrationTest {
     if (api().Get(kDeployments).ok()) Empty(kDeployments);
     if (api().Get(kMachines).ok()) Empty(kMachines);
     IntegrationTest::TearDown();
-  }
-  void Define(const std::string& file) {
-    std::ostringstream text;
-    text << std::ifstream(file).rdbuf();
-    const auto documents = YamlToJson(text.str());
-    ASSERT_TRUE(documents.ok()) << file << ": " << documents.status();
-    for (const std::string& document : *documents) {
-      if (document == "null") continue;
-      const std::string name = Json::Parse(document)->TextAt({"metadata", "name"});
-      if (!api().Get(Path(kDefinitions, name)).ok()) api().Create(kDefinitions, document);
-    }
   }
   void MakeDeployment(const std::string& name, int max_size) {
     api().Create(kDeployments, absl::StrCat(R"({"apiVersion":"cluster.x-k8s.io/v1beta2",

@@ -103,6 +103,21 @@ ChildProcess& IntegrationTest::Start(const Settings& settings) {
   return process;
 }
 
+void IntegrationTest::Define(const std::string& file, const std::string& collection) {
+  constexpr char kDefinitions[] = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  const auto documents = YamlToJson(text.str());
+  ASSERT_TRUE(documents.ok()) << file << ": " << documents.status();
+  for (const std::string& document : *documents) {
+    if (document == "null") continue;
+    const std::string name = Json::Parse(document)->TextAt({"metadata", "name"});
+    if (!api().Get(Path(kDefinitions, name)).ok()) api().Create(kDefinitions, document);
+  }
+  ASSERT_TRUE(Eventually(absl::StrCat(collection, " is served"),
+                         [&] { return api().Get(collection).ok(); }));
+}
+
 std::string IntegrationTest::InstallRights(const std::vector<std::string>& folders) {
   const std::string namespaces = "/api/v1/namespaces";
   const std::string accounts = "/api/v1/namespaces/fairlead/serviceaccounts";

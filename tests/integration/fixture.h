@@ -69,6 +69,10 @@ class IntegrationTest : public ::testing::Test {
   // test ends; returns a kubeconfig of that account.
   std::string InstallRights(const std::vector<std::string>& folders = {"base"});
 
+  // Creates the CustomResourceDefinitions of a YAML file that are not there yet, for good, and
+  // waits until the collection is served.
+  void Define(const std::string& file, const std::string& collection);
+
   // GPUs of quota and limit; -1: unlimited.
   void MakeQueue(const std::string& name, int quota, int limit);
   // In the place of one of that name; until the test ends.

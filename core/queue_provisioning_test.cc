@@ -1,4 +1,4 @@
-#include "core/queue_caps.h"
+#include "core/queue_provisioning.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -11,7 +11,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-class QueueCapsTest : public ::testing::Test {
+class QueueProvisioningTest : public ::testing::Test {
  protected:
   static model::Queue Queue(const std::string& name, const std::string& parent = "") {
     model::Queue queue;
@@ -26,6 +26,12 @@ class QueueCapsTest : public ::testing::Test {
     if (cost != nullptr) queue.meta.annotations.Set(kProvisionedCostLimit, cost);
     return queue;
   }
+  static model::Queue WithOverQuota(const std::string& name, const std::string& parent,
+                                    const std::string& value) {
+    model::Queue queue = Queue(name, parent);
+    queue.meta.annotations.Set(kOverQuota, value);
+    return queue;
+  }
   hook::QueueCap The() {
     const std::vector<hook::QueueCap> caps = caps_.InForce(tree_);
     EXPECT_THAT(caps, SizeIs(1));
@@ -33,10 +39,10 @@ class QueueCapsTest : public ::testing::Test {
   }
   model::ResourceNames names_;
   queues::QueueTree tree_{names_};
-  QueueCaps caps_;
+  QueueProvisioning caps_;
 };
 
-TEST_F(QueueCapsTest, ACapHoldsForAllQueuesBelow) {
+TEST_F(QueueProvisioningTest, ACapHoldsForAllQueuesBelow) {
   tree_.Upsert(Queue("top"));
   tree_.Upsert(Queue("mid", "top"));
   tree_.Upsert(Queue("leaf", "mid"));
@@ -53,10 +59,10 @@ TEST_F(QueueCapsTest, ACapHoldsForAllQueuesBelow) {
   EXPECT_THAT(caps_.InForce(tree_), IsEmpty());
 }
 
-TEST_F(QueueCapsTest, AWrongValueOpensNothing) {
+TEST_F(QueueProvisioningTest, AWrongValueOpensNothing) {
   for (const char* wrong : {"", "-1", "many", "1.5", "99999999999999999999", "1e3"}) {
     SCOPED_TRACE(wrong);
-    QueueCaps caps;
+    QueueProvisioning caps;
     EXPECT_TRUE(caps.Upsert(Capped("q", wrong, nullptr)));
     ASSERT_THAT(caps.InForce(tree_), SizeIs(1));
     EXPECT_EQ(caps.InForce(tree_).front().gpus, 0);
@@ -71,7 +77,7 @@ TEST_F(QueueCapsTest, AWrongValueOpensNothing) {
   EXPECT_EQ(The().micro_usd_per_hour, 0);
 }
 
-TEST_F(QueueCapsTest, TheLastRightValueStaysInForceAndTheFaultIsToldOnce) {
+TEST_F(QueueProvisioningTest, TheLastRightValueStaysInForceAndTheFaultIsToldOnce) {
   caps_.Upsert(Capped("q", "8", "10"));
   EXPECT_TRUE(caps_.Upsert(Capped("q", "eight", "20")));
   EXPECT_EQ(The().gpus, 8);
@@ -86,6 +92,31 @@ TEST_F(QueueCapsTest, TheLastRightValueStaysInForceAndTheFaultIsToldOnce) {
   EXPECT_EQ(The().gpus, 0);
   EXPECT_TRUE(caps_.Remove("q"));
   EXPECT_THAT(caps_.InForce(tree_), IsEmpty());
+}
+
+TEST_F(QueueProvisioningTest, WhatComesFirstAboveQuotaIsInherited) {
+  for (const auto& [name, parent] :
+       {std::pair("top", ""), {"buys", "top"}, {"evicts", "top"}, {"other", ""}}) {
+    tree_.Upsert(Queue(name, parent));
+  }
+  EXPECT_THAT(caps_.BuyFirst(tree_, false), IsEmpty());
+  EXPECT_THAT(caps_.BuyFirst(tree_, true), ElementsAre("buys", "evicts", "other"));
+  EXPECT_TRUE(caps_.Upsert(WithOverQuota("top", "", "BuyNodes")));
+  EXPECT_TRUE(caps_.Upsert(WithOverQuota("evicts", "top", "Evict")));
+  EXPECT_THAT(caps_.BuyFirst(tree_, false), ElementsAre("buys"));
+  EXPECT_THAT(caps_.BuyFirst(tree_, true), ElementsAre("buys", "other"));
+  EXPECT_THAT(caps_.InForce(tree_), IsEmpty()) << "it is no cap";
+  // What is wrong changes nothing.
+  EXPECT_TRUE(caps_.Upsert(WithOverQuota("top", "", "buy")));
+  EXPECT_THAT(caps_.BuyFirst(tree_, false), ElementsAre("buys"));
+  const std::vector<model::EmitEvent> events = caps_.TakeEvents();
+  ASSERT_THAT(events, SizeIs(1));
+  EXPECT_EQ(events.front().note,
+            "metadata.annotations[fairlead.dev/over-quota]: \"buy\" must be Evict or BuyNodes; "
+            "the last right value stays in force");
+  EXPECT_TRUE(caps_.Upsert(WithOverQuota("other", "", "")));
+  EXPECT_THAT(caps_.TakeEvents().front().note, HasSubstr("as if it were not there"));
+  EXPECT_THAT(caps_.BuyFirst(tree_, false), ElementsAre("buys"));
 }
 
 }  // namespace

@@ -2,16 +2,21 @@
 //
 //   fairlead.dev/provisioned-gpu-limit: "16"               GPUs, in devices
 //   fairlead.dev/provisioned-cost-limit-per-hour: "50.00"  dollars
+//   fairlead.dev/over-quota: "BuyNodes"                    or "Evict": what comes first for what
+//                                                          the queue holds above its quota
 //
-// A value that is wrong changes nothing: the last right one of the object stays in force, and where
-// there was none nothing is provisioned for the queue, because a cap was meant. It is told in an
-// event. Not kept over a restart.
+// The last one is inherited: of the nearest queue above that says something, else as configured.
+//
+// A value that is wrong changes nothing: the last right one of the object stays in force. Where
+// there was no right cap nothing is provisioned for the queue, because a cap was meant. It is told
+// in an event. Not kept over a restart.
 //
 // Thread-safety: the owner's thread. Complexity: O(log queues) per object, O(queues below) per cap.
 #pragma once
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,8 +30,13 @@ namespace fairlead::core {
 
 inline constexpr char kProvisionedGpuLimit[] = "fairlead.dev/provisioned-gpu-limit";
 inline constexpr char kProvisionedCostLimit[] = "fairlead.dev/provisioned-cost-limit-per-hour";
+inline constexpr char kOverQuota[] = "fairlead.dev/over-quota";
+inline constexpr char kOverQuotaValues[] = "Evict or BuyNodes";
 
-class QueueCaps {
+// "BuyNodes": true; "Evict": false.
+std::optional<bool> ParseOverQuota(absl::string_view text);
+
+class QueueProvisioning {
  public:
   // True if other caps are in force, or there is something to tell.
   bool Upsert(const model::Queue& queue);
@@ -34,6 +44,9 @@ class QueueCaps {
 
   // By name of the queue.
   [[nodiscard]] std::vector<hook::QueueCap> InForce(const queues::QueueTree& tree) const;
+  // The leaf queues that prefer nodes to evictions.
+  [[nodiscard]] std::set<std::string> BuyFirst(const queues::QueueTree& tree,
+                                               bool configured) const;
   // Once for each fault of an object.
   std::vector<model::EmitEvent> TakeEvents() { return std::exchange(events_, {}); }
 
@@ -41,7 +54,11 @@ class QueueCaps {
   struct Row {
     std::string uid, fault;
     int64_t gpus = model::kUnlimited, micro_usd_per_hour = model::kUnlimited;
+    std::optional<bool> buys_first;  // absent: inherited
   };
+  void AddBuyers(const queues::QueueTree& tree, queues::QueueId queue, bool inherited,
+                 std::set<std::string>& leaves) const;
+
   std::map<std::string, Row> rows_;  // queues with an annotation
   std::vector<model::EmitEvent> events_;
 };
