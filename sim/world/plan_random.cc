@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "sim/world/cloud.h"
+#include "sim/world/plan_capacity.h"
 #include "sim/world/plan_corners.h"
 #include "sim/world/plan_devices.h"
 #include "sim/world/plan_draft.h"
@@ -23,7 +24,8 @@ constexpr uint64_t kEmptyingDice = 0x5e7f0c1d92b3a641ULL;
 
 constexpr int64_t kMicroPerUsd = 1'000'000;
 // Families that are drawn apart from all others.
-constexpr char kDevices[] = "devices", kVolumes[] = "volumes", kGuests[] = "guests";
+constexpr char kDevices[] = "devices", kVolumes[] = "volumes", kGuests[] = "guests",
+               kCapacity[] = "capacity";
 // The others are told all the time, by corners.
 constexpr size_t kLiesByChance = 11;
 // With more families than these, what happens is left to chance.
@@ -47,11 +49,12 @@ class Generator : PlanTenants {
         continue;
       }
       if (LaterFamilies().contains(family) || family == kDevices || family == kVolumes ||
-          family == kGuests) {
+          family == kGuests || family == kCapacity) {
         continue;
       }
       (CornerFamilies().contains(family) ? corners : by_chance).push_back(family);
     }
+    capacity_ = DrawApart(kCapacity, families, DrawsCapacity(seed));
     guests_ = DrawApart(kGuests, families, DrawsGuests(seed));
     if (seed % 8 == 0) return;
     devices_ = DrawApart(kDevices, families, DrawsDevices(seed));
@@ -98,6 +101,7 @@ class Generator : PlanTenants {
     AddProcessFaults(plan_.seed, process_families_, plan_);
     if (devices_) AddDevices(plan_.seed, has_corners_, plan_);
     if (volumes_) AddVolumeWork(plan_.seed, has_corners_, plan_);
+    if (capacity_) AddCapacity(plan_.seed, plan_);
     std::stable_sort(plan_.operations.begin(), plan_.operations.end(),
                      [](const Operation& a, const Operation& b) { return a.at_ms < b.at_ms; });
     if (guests_) AddGuests(plan_.seed, plan_);
@@ -359,17 +363,17 @@ class Generator : PlanTenants {
   }
 
   std::set<std::string, std::less<>> later_;
-  bool devices_ = false, volumes_ = false, guests_ = false;
+  bool devices_ = false, volumes_ = false, guests_ = false, capacity_ = false;
 };
 
 }  // namespace
 
 const std::vector<std::string>& FaultFamilies() {
   static const auto* const kFamilies = new std::vector<std::string>{
-      "answers", "bonds",   "budgets", "classes", "clock",   "cloud",   "crash",     "demand",
-      "devices", "foreign", "groups",  "guests",  "hostile", "kubelet", "half-open", "labels",
-      "lease",   "names",   "network", "nodes",   "odd",     "points",  "queues",    "reload",
-      "search",  "shares",  "stop",    "tenants", "volumes", "watch"};
+      "answers", "bonds",   "budgets", "capacity", "classes", "clock",   "cloud",   "crash",
+      "demand",  "devices", "foreign", "groups",   "guests",  "hostile", "kubelet", "half-open",
+      "labels",  "lease",   "names",   "network",  "nodes",   "odd",     "points",  "queues",
+      "reload",  "search",  "shares",  "stop",     "tenants", "volumes", "watch"};
   return *kFamilies;
 }
 

@@ -17,6 +17,7 @@
 //   classes   PriorityClasses that come, go and change
 //   devices   plan_devices.h; one world in four if many families are named
 //   volumes   plan_volumes.h; one world in five if many families are named
+//   capacity  plan_capacity.h; one world in four if many families are named
 //   guests    plan_guests.h; one world in six if many families are named
 //
 // Thread-safety: pure functions. Determinism: same seed and families, same plan.

@@ -56,7 +56,11 @@ const std::vector<std::string>& TenantVerbs() {
                                                                  "csi-node",
                                                                  "delete-volume-claims",
                                                                  "delete-volumes",
-                                                                 "provisioner"};
+                                                                 "provisioner",
+                                                                 "capacity-template",
+                                                                 "capacity-buffer",
+                                                                 "provisioning-request",
+                                                                 "delete-capacity"};
   return *kVerbs;
 }
 
@@ -66,7 +70,8 @@ absl::Time Tenants::Until(const Operation& operation) const {
 
 bool Tenants::Do(const Operation& operation) {
   return DoWorkload(operation) || DoPods(operation) || DoPolicy(operation) || DoNode(operation) ||
-         DoMachines(operation) || DoDevices(operation) || DoVolumes(operation);
+         DoMachines(operation) || DoDevices(operation) || DoVolumes(operation) ||
+         DoCapacity(operation);
 }
 
 bool Tenants::DoWorkload(const Operation& operation) {

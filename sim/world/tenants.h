@@ -22,6 +22,8 @@
 //   delete-volumes                                           of these claims; force: 1
 //   provisioner                                              how (slow | silent | refuses) for_ms
 //                                                            refuse_one_in
+//   capacity-template, capacity-buffer, provisioning-request   one that is there is changed
+//   delete-capacity                                          kind: buffer, request
 //   heartbeats, unready, foreign-lag, foreign-race
 //   stuck-kubelet                                            of all nodes, or for pods of one job
 //
@@ -76,6 +78,7 @@ class Tenants {
   void DeleteClaims(const Operation& operation);
   bool DoVolumes(const Operation& operation);  // tenant_volumes.cc
   void DeleteVolumes(const Operation& operation);
+  bool DoCapacity(const Operation& operation);  // tenant_capacity.cc
   void DeleteRequest(int64_t pick, bool force);
   std::vector<std::pair<std::string, std::string>> PodsOf(const Operation& operation) const;
   absl::Time Until(const Operation& operation) const;
