@@ -6,6 +6,7 @@
 // Thread-safety: plain values.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -49,6 +50,14 @@ inline int64_t PodsOf(const std::vector<verdict::DemandClass>& classes) {
   return pods;
 }
 
+// All that a gang can be: each of the pods is needed, so no more of them are to be expected.
+inline bool IsCompleteGang(bool is_group, const std::vector<verdict::DemandClass>& classes) {
+  return is_group && PodsOf(classes) > 1 &&
+         std::all_of(classes.begin(), classes.end(), [](const verdict::DemandClass& pod_class) {
+           return pod_class.min_count == pod_class.count;
+         });
+}
+
 // In queue order.
 using Demand = std::vector<DemandItem>;
 
@@ -70,6 +79,7 @@ struct DemandChanges {
     bool is_group = false;
     std::string workload;
     int64_t pods = 0;
+    bool complete = false;  // IsCompleteGang() of what it demands
   };
   std::vector<Came> came;
   std::vector<std::pair<bool, std::string>> left;  // (is_group, workload)

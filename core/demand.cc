@@ -245,7 +245,8 @@ hook::DemandChanges DemandTracker::Update(const state::ClusterState& state,
     if (entry == nullptr) return;
     const int64_t pods = hook::PodsOf(entry->verdict.demand);
     if (known == known_.end() || known->second.pods != pods) {
-      changes.came.push_back({workload.is_group, name, pods});
+      changes.came.push_back({workload.is_group, name, pods,
+                              hook::IsCompleteGang(workload.is_group, entry->verdict.demand)});
     }
     known_[id] = {workload.is_group, name, pods, range};
   };

@@ -10,11 +10,14 @@
 namespace fairlead::core {
 
 int64_t Headroom::PutOn(engine::Hypothesis& what_if,
-                        const std::shared_ptr<const model::PodSpec>& spec, state::NodeId node,
-                        int64_t count, Placed& placed) const {
+                        const std::shared_ptr<const model::PodSpec>& spec,
+                        state::PodClassId pod_class, state::NodeId node, int64_t count,
+                        Placed& placed) const {
   const state::NodeInfo& info = state_.node(node);
   if (count == 0 || !info.exists || info.kind == state::NodeKind::kVirtual) return 0;
-  const int64_t pods = what_if.Place(what_if.ClassOf(spec), node, count);
+  // Most nodes are full: amounts say so at a fraction of the cost.
+  if (what_if.MostThatFit(pod_class, node, 1) == 0) return 0;
+  const int64_t pods = what_if.Place(pod_class, node, count);
   if (pods == 0) return 0;
   placed.spots.push_back({spec, node, pods});
   placed.answer.placed += pods;
@@ -28,14 +31,15 @@ void Headroom::PlaceOne(engine::Hypothesis& what_if, Placed& placed) {
   for (const CapacityAsk::Pods& pods : placed.ask.pods) {
     placed.answer.wanted += pods.count;
     int64_t left = pods.count;
+    const state::PodClassId pod_class = what_if.ClassOf(pods.spec);
     for (const std::string& name : former_[placed.ask.Name()]) {
       const auto known = state_.nodes_by_name().find(name);
       if (known == state_.nodes_by_name().end()) continue;
-      left -= PutOn(what_if, pods.spec, known->second, left, placed);
+      left -= PutOn(what_if, pods.spec, pod_class, known->second, left, placed);
     }
     for (const auto& [name, node] : state_.nodes_by_name()) {
       if (left == 0) break;
-      left -= PutOn(what_if, pods.spec, node, left, placed);
+      left -= PutOn(what_if, pods.spec, pod_class, node, left, placed);
     }
     if (left > 0) placed.rest.push_back({pods.spec, left, placed.ask.atomic ? left : 0});
   }

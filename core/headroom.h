@@ -62,7 +62,8 @@ class Headroom {
   void PlaceOne(engine::Hypothesis& what_if, Placed& placed);
   // How many of `count` it places on the node.
   int64_t PutOn(engine::Hypothesis& what_if, const std::shared_ptr<const model::PodSpec>& spec,
-                state::NodeId node, int64_t count, Placed& placed) const;
+                state::PodClassId pod_class, state::NodeId node, int64_t count,
+                Placed& placed) const;
 
   const state::ClusterState& state_;
   std::vector<Placed> placed_;

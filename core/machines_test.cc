@@ -487,6 +487,35 @@ types:
   EXPECT_EQ(price, 40'000'000);
 }
 
+TEST_F(MachinesTest, ACompleteGangDoesNotWaitForMoreDemand) {
+  options_.hook.gathering_quiet = absl::Seconds(1);
+  options_.hook.gathering_max = absl::Seconds(10);
+  Restart();
+  Begin();
+  const auto member = [&](const std::string& gang, int i) {
+    AddPod(PodBuilder("ns", absl::StrCat(gang, i))
+               .Queue("research")
+               .Gpus(1)
+               .Created(1)
+               .Group(gang)
+               .Build());
+  };
+  Put(model::testing::MakeGroup("ns", "gang", "research", 3));
+  Put(model::testing::MakeGroup("ns", "elastic", "research", 1));
+  for (int i = 0; i < 2; ++i) member("gang", i);
+  Play(absl::Seconds(3), absl::Milliseconds(100));
+  EXPECT_EQ(created_, 0) << "it is not complete";
+  for (int i = 0; i < 2; ++i) member("elastic", i);
+  Play(absl::Milliseconds(100), absl::Milliseconds(100));
+  EXPECT_EQ(created_, 0) << "more of its pods may come";
+  member("gang", 2);
+  Play(absl::Milliseconds(100), absl::Milliseconds(100));
+  EXPECT_GT(created_, 0);
+  const int for_gang = created_;
+  Play(absl::Seconds(2), absl::Milliseconds(100));
+  EXPECT_GT(created_, for_gang);
+}
+
 TEST_F(MachinesTest, UnknownProviderIsAnErrorAtTheStart) {
   options_.hook.provider = "aws";
   const auto loop = DecisionLoop::Make(options_, &catalog_);

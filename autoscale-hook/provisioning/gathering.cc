@@ -14,7 +14,9 @@ void Gathering::Update(const DemandChanges& changes, absl::Time now) {
   for (const DemandChanges::Came& came : changes.came) {
     const Key key(came.is_group, came.workload);
     int64_t& pods = known_[key];
-    if (came.pods > pods) {
+    if (came.complete) {
+      held_.erase(key);
+    } else if (came.pods > pods) {
       held_.insert(key);
       first_ = std::min(first_, now);
       last_ = now;
@@ -37,7 +39,8 @@ DemandChanges Gathering::ChangesTo(const Demand& demand) const {
     const auto known = known_.find(key);
     const int64_t pods = PodsOf(item.classes);
     if (known == known_.end() || known->second != pods) {
-      changes.came.push_back({item.is_group, item.workload, pods});
+      changes.came.push_back(
+          {item.is_group, item.workload, pods, IsCompleteGang(item.is_group, item.classes)});
     }
     present.insert(std::move(key));
   }

@@ -4,8 +4,8 @@
 //
 // An item is new if its workload is new, or if it requests more pods than before. New items wait
 // until nothing new has come for `quiet`, at most `max` after the first of them; then all are
-// planned. So does a complete gang: others of its kind may follow. A released item stays released
-// while it is demanded. Time comes in as an argument.
+// planned. A complete gang does not wait, and holds nothing up: no more of its pods are to come. A
+// released item stays released while it is demanded. Time comes in as an argument.
 //
 // Thread-safety: none. Complexity: of what comes and goes; Hold() O(n log n) for n items.
 #pragma once
