@@ -31,18 +31,11 @@ constexpr char kRevoked[] = "CapacityRevoked";
 constexpr char kNotFound[] = "CapacityIsNotFound";
 
 constexpr char kOnTheirWay[] = "nodes are on their way";
-
-const model::Condition* Find(const std::vector<model::Condition>& conditions,
-                             absl::string_view type) {
-  const auto found =
-      std::find_if(conditions.begin(), conditions.end(),
-                   [type](const model::Condition& each) { return each.type == type; });
-  return found == conditions.end() ? nullptr : &*found;
-}
+constexpr char kRoom[] = "there is room for all of its pods";
 
 bool HasTrue(const std::vector<model::Condition>& conditions, absl::string_view type) {
-  const model::Condition* found = Find(conditions, type);
-  return found != nullptr && found->IsTrue();
+  const auto found = model::FindCondition(conditions, type);
+  return found != conditions.end() && found->IsTrue();
 }
 
 bool IsOurs(const model::CapacityBuffer& buffer) {
@@ -54,8 +47,26 @@ bool IsOurs(const model::ProvisioningRequest& request) {
 }
 
 std::string WhyNoRoom(const CapacityAnswer& answer) {
-  if (answer.details.empty()) return "there is no room for all of its pods";
-  return absl::StrCat("there is no room for all of its pods: ", answer.details);
+  constexpr char kNoRoom[] = "there is no room for all of its pods";
+  return answer.details.empty() ? kNoRoom : absl::StrCat(kNoRoom, ": ", answer.details);
+}
+
+absl::StatusOr<int64_t> ReplicasOf(const model::CapacityBuffer& buffer,
+                                   const model::PodSpec& spec) {
+  std::optional<int64_t> count = buffer.by_scalable ? buffer.resolved_replicas : buffer.replicas;
+  for (const auto& [name, limit] : buffer.limits) {
+    const int64_t each = name == model::kPodsName ? 1 : model::Get(spec.requests, name);
+    if (each <= 0) continue;
+    count = std::min(count.value_or(limit / each), limit / each);
+  }
+  if (!count.has_value()) {
+    return absl::InvalidArgumentError("spec.limits: the template requests none of these resources");
+  }
+  if (*count > kMostPods) {
+    return absl::InvalidArgumentError(absl::StrCat("spec: asks for ", *count, " pods, at most ",
+                                                   kMostPods, " are kept room for"));
+  }
+  return *count;
 }
 
 }  // namespace
@@ -63,15 +74,9 @@ std::string WhyNoRoom(const CapacityAnswer& answer) {
 std::string CapacityAsk::Name() const { return absl::StrCat(model::KindTitle(kind), " ", key); }
 
 bool CapacityObjects::Status::SaysTheSame(const Status& other) const {
-  const auto of = [](const Status& status) {
-    const model::SetConditions::Buffer none;
-    const model::SetConditions::Buffer& b = status.buffer.has_value() ? *status.buffer : none;
-    return std::tuple(b.pod_template, b.pod_template_generation, b.replicas);
-  };
-  return of(*this) == of(other) &&
-         std::equal(conditions.begin(), conditions.end(), other.conditions.begin(),
-                    other.conditions.end(),
-                    [](const auto& a, const auto& b) { return a.SaysTheSame(b); });
+  return buffer.value_or(model::SetConditions::Buffer()) ==
+             other.buffer.value_or(model::SetConditions::Buffer()) &&
+         SayTheSame(conditions, other.conditions);
 }
 
 // ---- events
@@ -112,9 +117,8 @@ bool CapacityObjects::Upsert(const model::ProvisioningRequest& request) {
   row.object = request;
   row.write.Show({request.conditions, std::nullopt});
   write_at_ = absl::InfinitePast();
-  const model::Condition* provisioned = Find(request.conditions, kProvisioned);
-  if (provisioned != nullptr && provisioned->IsTrue() && !row.provisioned_at.has_value()) {
-    row.provisioned_at = provisioned->since;
+  if (HasTrue(request.conditions, kProvisioned) && !row.provisioned_at.has_value()) {
+    row.provisioned_at = model::FindCondition(request.conditions, kProvisioned)->since;
   }
   const bool ended = HasTrue(request.conditions, kFailed) ||
                      HasTrue(request.conditions, kRevoked) ||
@@ -126,16 +130,15 @@ bool CapacityObjects::Upsert(const model::ProvisioningRequest& request) {
 
 bool CapacityObjects::Remove(model::Kind kind, const std::string& ns, const std::string& name,
                              const std::string& uid) {
-  const auto remove = [&](auto& rows, const auto& meta_of) {
+  const auto remove = [&](auto& rows) {
     const auto found = rows.find(model::Key(ns, name));
-    if (found == rows.end() || (!uid.empty() && meta_of(found->second).uid != uid)) return false;
+    if (found == rows.end() || (!uid.empty() && found->second.object.meta.uid != uid)) return false;
     rows.erase(found);
     return true;
   };
-  const auto of_row = [](const auto& row) -> const model::ObjectMeta& { return row.object.meta; };
-  if (kind == model::Kind::kCapacityBuffer) return remove(buffers_, of_row);
-  if (kind == model::Kind::kProvisioningRequest) return remove(requests_, of_row);
-  return remove(templates_, of_row) && !empty();
+  if (kind == model::Kind::kCapacityBuffer) return remove(buffers_);
+  if (kind == model::Kind::kProvisioningRequest) return remove(requests_);
+  return remove(templates_) && !empty();
 }
 
 bool CapacityObjects::PodSeen(const model::Pod& pod) {
@@ -176,36 +179,13 @@ absl::StatusOr<CapacityObjects::Template*> CapacityObjects::Resolve(const std::s
   return &known;
 }
 
-absl::StatusOr<int64_t> CapacityObjects::ReplicasOf(const model::CapacityBuffer& buffer,
-                                                    const model::PodSpec& spec) const {
-  std::optional<int64_t> count = buffer.by_scalable ? buffer.resolved_replicas : buffer.replicas;
-  for (const auto& [name, limit] : buffer.limits) {
-    const int64_t each = name == model::kPodsName ? 1 : model::Get(spec.requests, name);
-    if (each <= 0) continue;
-    count = std::min(count.value_or(limit / each), limit / each);
-  }
-  if (!count.has_value()) {
-    return absl::InvalidArgumentError("spec.limits: the template requests none of these resources");
-  }
-  if (*count > kMostPods) {
-    return absl::InvalidArgumentError(absl::StrCat("spec: asks for ", *count, " pods, at most ",
-                                                   kMostPods, " are kept room for"));
-  }
-  return *count;
-}
-
 template <typename Object>
 void CapacityObjects::Say(Row<Object>& row, const char* type, const char* status,
                           std::string reason, std::string message) {
-  auto place = std::find_if(row.says.begin(), row.says.end(),
-                            [type](const model::Condition& each) { return each.type == type; });
-  if (place == row.says.end()) {
-    place = row.says.emplace(place);
-    place->type = type;
-  }
-  place->status = status;
-  place->reason = std::move(reason);
-  place->message = std::move(message);
+  model::Condition& said = model::ConditionOf(row.says, type);
+  said.status = status;
+  said.reason = std::move(reason);
+  said.message = std::move(message);
 }
 
 std::optional<CapacityAsk> CapacityObjects::AskOf(Row<model::CapacityBuffer>& row) {
@@ -354,7 +334,7 @@ void CapacityObjects::Answer(const CapacityAsk& ask, const CapacityAnswer& answe
   if (ask.kind == model::Kind::kCapacityBuffer) {
     auto& row = buffers_.at(ask.key);
     if (all && answer.usable) {
-      Say(row, kProvisioning, "True", "CapacityProvisioned", "there is room for all of its pods");
+      Say(row, kProvisioning, "True", "CapacityProvisioned", kRoom);
     } else if (all || answer.nodes_requested) {
       Say(row, kProvisioning, "True", "NodesRequested", kOnTheirWay);
     } else {
@@ -369,8 +349,7 @@ void CapacityObjects::Answer(const CapacityAsk& ask, const CapacityAnswer& answe
   if (all && answer.usable) {
     row.provisioned_at = now;
     decide_at_ = std::min(decide_at_, now + options_.booking);
-    Say(row, kProvisioned, "True", checks ? "CapacityIsFound" : "CapacityIsProvisioned",
-        "there is room for all of its pods");
+    Say(row, kProvisioned, "True", checks ? "CapacityIsFound" : "CapacityIsProvisioned", kRoom);
     return;
   }
   Say(row, kProvisioned, "False", kNotFound, row.ordered ? kOnTheirWay : WhyNoRoom(answer));
@@ -385,21 +364,17 @@ CapacityObjects::Status CapacityObjects::Desired(const Row<Object>& row) {
   Status desired{row.object.conditions, row.buffer};
   if (!desired.buffer.has_value()) desired.buffer = row.write.shown().buffer;
   for (const model::Condition& said : row.says) {
-    auto place = std::find_if(desired.conditions.begin(), desired.conditions.end(),
-                              [&](const auto& each) { return each.type == said.type; });
     if (said.status.empty()) {
-      if (place != desired.conditions.end()) desired.conditions.erase(place);
+      const auto there = model::FindCondition(desired.conditions, said.type);
+      if (there != desired.conditions.end()) desired.conditions.erase(there);
       continue;
     }
-    if (place == desired.conditions.end()) {
-      place = desired.conditions.emplace(place);
-      place->type = said.type;
-    }
-    if (place->status != said.status) place->since.reset();
-    place->status = said.status;
-    place->reason = said.reason;
-    place->message = said.message;
-    place->observed_generation = row.object.meta.generation;
+    model::Condition& place = model::ConditionOf(desired.conditions, said.type);
+    if (place.status != said.status) place.since.reset();
+    place.status = said.status;
+    place.reason = said.reason;
+    place.message = said.message;
+    place.observed_generation = row.object.meta.generation;
   }
   return desired;
 }
@@ -410,16 +385,11 @@ void CapacityObjects::StepRows(Rows& rows, model::Kind kind, absl::Time now,
   for (auto& [key, row] : rows) {
     if (row.says.empty()) continue;
     Status desired = Desired(row);
-    const std::optional<absl::Time> at = row.write.WriteAt(desired);
-    if (!at.has_value()) continue;
-    if (*at > now) {
-      write_at_ = std::min(write_at_, *at);
-      continue;
-    }
+    if (!row.write.Take(desired, now, rules_, write_at_)) continue;
     const model::ObjectMeta& meta = row.object.meta;
-    model::SetConditions write{kind, meta.ns, meta.name, meta.uid, desired.conditions, {}};
+    model::SetConditions write{kind, meta.ns, meta.name, meta.uid, std::move(desired.conditions),
+                               {}};
     if (kind == model::Kind::kCapacityBuffer) write.buffer = row.buffer;
-    row.write.Sent(std::move(desired), now, rules_);
     actions.push_back({0, std::move(write)});
   }
 }

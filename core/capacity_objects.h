@@ -12,7 +12,7 @@
 // for a part. Conditions Accepted, Provisioned, Failed and BookingExpired, with the reasons of
 // cluster-autoscaler. Its room is kept for the time of a booking, or until as many pods as it has
 // say that they consume it and are bound; after that it is as free as before. Other classes and
-// other strategies are somebody else's: nothing is written to such objects.
+// other strategies belong to other programs: nothing is written to such objects.
 //
 // Conditions of other types stay as they are. A write is repeated after a refusal or an unknown
 // outcome (reconcile/condition_write.h).
@@ -21,6 +21,7 @@
 // event; Asks and Step O(objects). Determinism: in the order of Asks().
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -127,8 +128,6 @@ class CapacityObjects {
   // InvalidArgument, if its pods cannot be placed.
   [[nodiscard]] absl::StatusOr<Template*> Resolve(const std::string& ns, const std::string& name,
                                                   const std::string& field);
-  [[nodiscard]] absl::StatusOr<int64_t> ReplicasOf(const model::CapacityBuffer& buffer,
-                                                   const model::PodSpec& spec) const;
   [[nodiscard]] int64_t ConsumersOf(const std::string& request) const;
   [[nodiscard]] std::optional<CapacityAsk> AskOf(Row<model::CapacityBuffer>& row);
   [[nodiscard]] std::optional<CapacityAsk> AskOf(Row<model::ProvisioningRequest>& row,

@@ -333,7 +333,7 @@ TEST_F(CapacityObjectsTest, AnAtomicRequestIsProvisionedWholeAndItsRoomIsBooked)
   EXPECT_THAT(OfRequest("Provisioned"), HasSubstr("True CapacityIsProvisioned"));
   Run(absl::Minutes(6));
   EXPECT_EQ(terminated_, 0);
-  // Ten minutes after that, nobody has come.
+  // Ten minutes after that, no pod has come.
   Run(absl::Minutes(15));
   EXPECT_THAT(OfRequest("BookingExpired"), HasSubstr("True CapacityReservationTimeExpired"));
   Run(absl::Minutes(10));

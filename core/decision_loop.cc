@@ -57,11 +57,7 @@ std::vector<framework::Profile> ProfilesOf(const Options& options) {
 }
 
 // What is asked for without pods is another.
-state::Change CapacityAsked(bool another) {
-  state::Change change;
-  change.capacity = another;
-  return change;
-}
+state::Change CapacityAsked(bool another) { return {.capacity = another}; }
 
 absl::Time BootBegan(const model::NodeRequest& request, absl::Time now) {
   return request.launched_at.value_or(
@@ -104,7 +100,6 @@ absl::StatusOr<std::unique_ptr<DecisionLoop>> DecisionLoop::Make(const Options& 
   impl.engine->SetUnservable(&impl.unservable.kinds());
   impl.engine->SetLateNodes([&impl](const state::NodeInfo& node) { return impl.IsLate(node); });
   impl.KeepDefaultQueue();
-  impl.QueueProvisioningChanged();
   return loop;
 }
 
@@ -246,10 +241,16 @@ void DecisionLoop::Impl::PoolsChanged() {
 // The hook reads which queues are below which.
 void DecisionLoop::Impl::QueueProvisioningChanged() {
   memo.valid = false;
-  engine->SetBuysFirst(queue_provisioning.BuyFirst(tree, options.capacity.buys_first));
+  buys_first_told = false;
   for (model::EmitEvent& event : queue_provisioning.TakeEvents()) {
     if (options.emit_events) events.push_back(std::move(event));
   }
+}
+
+// Once for all events since the last decision: it looks at all queues.
+void DecisionLoop::Impl::TellBuysFirst() {
+  if (std::exchange(buys_first_told, true)) return;
+  engine->SetBuysFirst(queue_provisioning.BuyFirst(tree, options.capacity.buys_first));
 }
 
 void DecisionLoop::Impl::QueueObjectChanged(const std::string& name, bool exists) {
@@ -560,6 +561,7 @@ bool DecisionLoop::Impl::DecideOnce(absl::Time now, StepResult& result) {
   wake_at = absl::InfiniteFuture();
   ++stats.cycles;
   PublishOfferedLabels();
+  TellBuysFirst();
   evictions.Settle();
   engine::CycleResult cycle = engine->RunCycle(now, /*may_evict=*/!stale());
   const size_t actions_each = options.emit_events ? 2 : 1;

@@ -10,9 +10,7 @@ class EngineRehearsal final : public hook::Rehearsal {
   EngineRehearsal(const state::ClusterState& state, std::unique_ptr<engine::Hypothesis> what_if,
                   const EnginePlacement::Promises& promises)
       : state_(state), what_if_(std::move(what_if)) {
-    for (const auto& [pod, node] : promises) {
-      if (state_.pod(pod).status == state::PodStatus::kPending) what_if_->Promise(pod, node);
-    }
+    EnginePlacement::Keep(promises, state_, *what_if_);
     start_ = what_if_->Mark();
   }
 
@@ -86,6 +84,23 @@ class EngineRehearsal final : public hook::Rehearsal {
 };
 
 }  // namespace
+
+EnginePlacement::Promises EnginePlacement::PromisesOf(const std::vector<engine::Waiting>& entries) {
+  Promises promises;
+  for (const engine::Waiting& entry : entries) {
+    for (const engine::Waiting::PodPromise& pod : entry.pods) {
+      if (pod.node != state::kNoId) promises.emplace_back(pod.pod, pod.node);
+    }
+  }
+  return promises;
+}
+
+void EnginePlacement::Keep(const Promises& promises, const state::ClusterState& state,
+                           engine::Hypothesis& what_if) {
+  for (const auto& [pod, node] : promises) {
+    if (state.pod(pod).status == state::PodStatus::kPending) what_if.Promise(pod, node);
+  }
+}
 
 int64_t EnginePlacement::CountThatFit(const model::Node& node, const std::vector<Load>& already,
                                       const std::shared_ptr<const model::PodSpec>& spec,

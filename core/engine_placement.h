@@ -27,6 +27,11 @@ class EnginePlacement final : public hook::Placement {
                        const std::shared_ptr<const model::PodSpec>& spec, int64_t limit) override;
   std::unique_ptr<hook::Rehearsal> Rehearse() override;
 
+  static Promises PromisesOf(const std::vector<engine::Waiting>& entries);
+  // In the what-if too, unless the pod has been bound or has ended since.
+  static void Keep(const Promises& promises, const state::ClusterState& state,
+                   engine::Hypothesis& what_if);
+
  private:
   const state::ClusterState& state_;
   engine::Engine& engine_;

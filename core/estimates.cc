@@ -16,16 +16,6 @@ namespace {
 
 bool IsGated(const state::PodRecord& pod) { return pod.status == state::PodStatus::kGated; }
 
-EnginePlacement::Promises PromisesOf(const std::vector<engine::Waiting>& entries) {
-  EnginePlacement::Promises promises;
-  for (const engine::Waiting& entry : entries) {
-    for (const engine::Waiting::PodPromise& pod : entry.pods) {
-      if (pod.node != state::kNoId) promises.emplace_back(pod.pod, pod.node);
-    }
-  }
-  return promises;
-}
-
 // Takes from `count` what finds room on the nodes that there are.
 void TakeFree(const state::ClusterState& state, engine::Hypothesis& what_if,
               state::PodClassId pod_class, int64_t& count) {
@@ -89,15 +79,13 @@ std::string Estimates::Make(engine::Engine& engine, const std::vector<engine::Wa
                             const Request& request, const std::string& queue,
                             const std::vector<const model::NodePool*>& pools,
                             absl::Time now) const {
-  EnginePlacement::Promises promises = PromisesOf(entries);
+  EnginePlacement::Promises promises = EnginePlacement::PromisesOf(entries);
   hook::DemandItem item;
   item.queue = queue;
   item.atomic = request.atomic;
   {
     const std::unique_ptr<engine::Hypothesis> what_if = engine.WhatIf();
-    for (const auto& [pod, node] : promises) {
-      if (state_.pod(pod).status == state::PodStatus::kPending) what_if->Promise(pod, node);
-    }
+    EnginePlacement::Keep(promises, state_, *what_if);
     for (auto [pod_class, count] : request.classes) {
       TakeFree(state_, *what_if, pod_class, count);
       if (count > 0) item.classes.push_back({state_.pod_class(pod_class).spec, count, count});

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_join.h"
 #include "scheduler/engine/hypothesis.h"
-#include "scheduler/verdict/text.h"
 
 namespace fairlead::core {
 
@@ -58,9 +57,7 @@ void Headroom::Place(engine::Engine& engine, const EnginePlacement::Promises& pr
   std::map<std::string, std::set<std::string>> nodes;
   if (!asks.empty()) {
     const std::unique_ptr<engine::Hypothesis> what_if = engine.WhatIf();
-    for (const auto& [pod, node] : promises) {
-      if (state_.pod(pod).status == state::PodStatus::kPending) what_if->Promise(pod, node);
-    }
+    EnginePlacement::Keep(promises, state_, *what_if);
     for (CapacityAsk& ask : asks) {
       Placed& placed = placed_.emplace_back();
       placed.ask = std::move(ask);

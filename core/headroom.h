@@ -43,8 +43,8 @@ class Headroom {
   void Tell(const std::vector<hook::DemandOutcome>& outcomes, CapacityObjects& objects,
             absl::Time now);
 
-  // Puts all pods that found room where they did: into the what-if of somebody who asks how much is
-  // free. False: not all of them fit there now.
+  // Puts all pods that found room where they did, into a what-if that asks how much is free beside
+  // them. False: not all of them fit there now.
   bool Occupy(engine::Hypothesis& what_if) const;
 
  private:

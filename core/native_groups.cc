@@ -131,14 +131,8 @@ void NativeGroups::Step(absl::Time now, std::vector<model::Action>& actions) {
     Row& row = rows_.find(key)->second;
     const state::Workload* const workload = WorkloadOf(row);
     if (workload == nullptr) continue;
-    Condition desired = Desired(*workload);
-    if (desired.status.empty()) continue;
-    const std::optional<absl::Time> at = row.condition.WriteAt(desired);
-    if (!at.has_value()) continue;
-    if (*at > now) {
-      wake_at_ = std::min(wake_at_, *at);
-      continue;
-    }
+    const Condition desired = Desired(*workload);
+    if (desired.status.empty() || !row.condition.Take(desired, now, rules_, wake_at_)) continue;
     model::SetPodGroupScheduled write;
     write.ns = row.group.meta.ns;
     write.name = row.group.meta.name;
@@ -147,7 +141,6 @@ void NativeGroups::Step(absl::Time now, std::vector<model::Action>& actions) {
     write.message = desired.message;
     write.observed_generation = row.group.meta.generation;
     write.turns = desired.status != row.condition.shown().status;
-    row.condition.Sent(std::move(desired), now, rules_);
     actions.push_back({0, std::move(write)});
   }
 }

@@ -60,16 +60,10 @@ void NodePools::Step(absl::Time now, std::vector<model::Action>& actions) {
   wake_at_ = absl::InfiniteFuture();
   for (auto& [name, row] : rows_) {
     model::Condition desired = Desired(row);
-    const std::optional<absl::Time> at = row.condition.WriteAt(desired);
-    if (!at.has_value()) continue;
-    if (*at > now) {
-      wake_at_ = std::min(wake_at_, *at);
-      continue;
-    }
     const model::Condition& shown = row.condition.shown();
     if (desired.status == shown.status) desired.since = shown.since;
-    model::SetConditions write{model::Kind::kNodePool, "", name, row.uid, {desired}};
-    row.condition.Sent(std::move(desired), now, rules_);
+    if (!row.condition.Take(desired, now, rules_, wake_at_)) continue;
+    model::SetConditions write{model::Kind::kNodePool, "", name, row.uid, {std::move(desired)}};
     actions.push_back({0, std::move(write)});
   }
 }

@@ -135,15 +135,9 @@ bool DecisionLoop::Impl::HookWouldSayTheSame(const hook::Demand& demand, absl::T
 
 DecisionLoop::Impl::HookAnswer DecisionLoop::Impl::RunHook(std::vector<engine::Waiting>& entries,
                                                            absl::Time now, StepResult& result) {
+  EnginePlacement::Promises promises = EnginePlacement::PromisesOf(entries);
   std::set<state::NodeId> promised;
-  EnginePlacement::Promises promises;
-  for (const engine::Waiting& entry : entries) {
-    for (const engine::Waiting::PodPromise& pod : entry.pods) {
-      if (pod.node == state::kNoId) continue;
-      promised.insert(pod.node);
-      promises.emplace_back(pod.pod, pod.node);
-    }
-  }
+  for (const auto& [pod, node] : promises) promised.insert(node);
   for (const state::NodeId node : engine->ReservedNodes()) promised.insert(node);
   NoteChanges();
   ExpandDependent(*engine, entries);

@@ -257,20 +257,19 @@ absl::Status ApiWrites::Commit(const model::SetPodGroupScheduled& write) {
 
 namespace {
 
-bool SayTheSame(const std::vector<model::Condition>& a, const std::vector<model::Condition>& b) {
-  return std::equal(
-      a.begin(), a.end(), b.begin(), b.end(),
-      [](const model::Condition& x, const model::Condition& y) { return x.SaysTheSame(y); });
+model::SetConditions::Buffer ResolutionOf(const model::CapacityBuffer& buffer) {
+  return {buffer.resolved_template, buffer.resolved_generation,
+          buffer.resolved_replicas.value_or(0)};
 }
 
-// `get`: the object's conditions, as a list. False: it has them already.
-template <typename T, typename Get, typename Set>
-absl::StatusOr<bool> CommitConditions(ApiServer& server, const model::SetConditions& write, Get get,
-                                      Set set) {
+// `same`: the object has all of it already; then this is false.
+template <typename T, typename Same, typename Set>
+absl::StatusOr<bool> CommitConditions(ApiServer& server, const model::SetConditions& write,
+                                      Same same, Set set) {
   const std::string key = model::Key(write.ns, write.name);
   const absl::Status there = Precondition<T>(server, key, write.uid);
   if (!there.ok()) return there;
-  if (SayTheSame(get(*server.Find<T>(key)), write.conditions)) return false;
+  if (same(*server.Find<T>(key))) return false;
   server.Modify<T>(key, set);
   return true;
 }
@@ -278,16 +277,24 @@ absl::StatusOr<bool> CommitConditions(ApiServer& server, const model::SetConditi
 }  // namespace
 
 absl::Status ApiWrites::Commit(const model::SetConditions& write) {
-  const auto listed = [](const auto& object) { return object.conditions; };
+  const auto listed = [&](const auto& object) {
+    return SayTheSame(object.conditions, write.conditions);
+  };
   absl::StatusOr<bool> changed = absl::InvalidArgumentError(
       absl::StrCat("no conditions are written to a ", model::KindTitle(write.kind)));
   if (write.kind == model::Kind::kNodePool) {
     changed = CommitConditions<model::NodePool>(
-        *server_, write, [](const auto& pool) { return std::vector{pool.ready_condition}; },
+        *server_, write,
+        [&](const auto& pool) { return SayTheSame({pool.ready_condition}, write.conditions); },
         [&](model::NodePool& pool) { pool.ready_condition = write.conditions.front(); });
   } else if (write.kind == model::Kind::kCapacityBuffer) {
     changed = CommitConditions<model::CapacityBuffer>(
-        *server_, write, listed, [&](model::CapacityBuffer& buffer) {
+        *server_, write,
+        [&](const model::CapacityBuffer& buffer) {
+          return listed(buffer) &&
+                 write.buffer.value_or(ResolutionOf(buffer)) == ResolutionOf(buffer);
+        },
+        [&](model::CapacityBuffer& buffer) {
           buffer.conditions = write.conditions;
           if (!write.buffer.has_value()) return;
           buffer.resolved_template = write.buffer->pod_template;

@@ -50,6 +50,27 @@ TEST_F(ApiWritesTest, BindRefusesWhatARealServerRefuses) {
   EXPECT_EQ(Pod("a")->node_name, "n");
 }
 
+TEST_F(ApiWritesTest, WhatABufferWasResolvedToIsWrittenWithoutAnotherCondition) {
+  model::CapacityBuffer buffer;
+  buffer.meta.ns = "ns";
+  buffer.meta.name = "b";
+  ASSERT_TRUE(server_.Create(buffer).ok());
+  const auto found = [&] { return *server_.Find<model::CapacityBuffer>("ns/b"); };
+  model::SetConditions write{model::Kind::kCapacityBuffer,
+                             "ns",
+                             "b",
+                             found().meta.uid,
+                             {{"ReadyForProvisioning", "True", "Resolved", ""}}};
+  write.buffer = {"template", 1, 2};
+  ASSERT_TRUE(writes_.Commit(write).ok());
+  const std::string version = found().meta.resource_version;
+  ASSERT_TRUE(writes_.Commit(write).ok());
+  EXPECT_EQ(found().meta.resource_version, version) << "it says the same";
+  write.buffer->replicas = 3;
+  ASSERT_TRUE(writes_.Commit(write).ok());
+  EXPECT_EQ(found().resolved_replicas, 3);
+}
+
 TEST_F(ApiWritesTest, BindRefusesATerminatingPod) {
   const std::string uid = AddPod("a");
   server_.Modify<model::Pod>("ns/a",

@@ -46,20 +46,22 @@ namespace {
 
 using model::SaturatingMultiply;
 
+int64_t GpuMilli(const InstanceType& type) { return SaturatingMultiply(type.gpu_count, 1000); }
+
 // What the device plugin and feature discovery make of the GPUs of a node.
 void DivideGpus(const model::GpuPartition& sharing, const InstanceType& type, model::Node& node) {
   using Strategy = model::GpuPartition::Strategy;
   if (type.gpu_count == 0 || sharing.strategy == Strategy::kNone) return;
   model::StringMap& labels = node.meta.labels;
   model::Set(node.allocatable, model::kGpuName,
-             SaturatingMultiply(SaturatingMultiply(type.gpu_count, 1000), sharing.CountOfEach()));
+             SaturatingMultiply(GpuMilli(type), sharing.CountOfEach()));
   if (sharing.SharesTime()) {
     labels.Set("nvidia.com/gpu.replicas", absl::StrCat(sharing.replicas));
     labels.Set("nvidia.com/gpu.sharing-strategy",
                sharing.strategy == Strategy::kMps ? "mps" : "time-slicing");
     if (sharing.renamed) {
       model::Set(node.allocatable, "nvidia.com/gpu.shared",
-                 SaturatingMultiply(SaturatingMultiply(type.gpu_count, 1000), sharing.replicas));
+                 SaturatingMultiply(GpuMilli(type), sharing.replicas));
     } else {
       labels.Set(model::kGpuProductLabel, absl::StrCat(type.gpu_model, "-SHARED"));
     }
@@ -73,7 +75,7 @@ void DivideGpus(const model::GpuPartition& sharing, const InstanceType& type, mo
       labels.Set(model::kGpuCountLabel, absl::StrCat(SaturatingMultiply(type.gpu_count, count)));
     } else {
       model::Set(node.allocatable, absl::StrCat(model::kMigPrefix, profile),
-                 SaturatingMultiply(SaturatingMultiply(type.gpu_count, 1000), count));
+                 SaturatingMultiply(GpuMilli(type), count));
     }
   }
 }
@@ -110,7 +112,7 @@ model::Node UsableNode(const Offer& offer, absl::string_view name) {
     if (type.gpu_memory_mib > 0) {
       labels.Set(model::kGpuMemoryLabel, absl::StrCat(type.gpu_memory_mib));
     }
-    model::Set(node.allocatable, model::kGpuName, model::SaturatingMultiply(type.gpu_count, 1000));
+    model::Set(node.allocatable, model::kGpuName, GpuMilli(type));
   }
   for (const auto& [key, value] : type.labels) labels.Set(key, value);
   model::Set(node.allocatable, model::kCpuName,

@@ -7,6 +7,7 @@
 // Thread-safety: the owner's thread. Complexity: O(1).
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -35,6 +36,19 @@ class ConditionWrite {
     if (there && !attempts_.in_doubt()) return std::nullopt;
     if (attempts_.accepted()) attempts_.Settle();
     return attempts_.due();
+  }
+  // True: it is to be written now, and counts as sent. If it may be written later, `wake_at` is not
+  // after that.
+  [[nodiscard]] bool Take(const Condition& desired, absl::Time now,
+                          const WriteAttempts::Rules& rules, absl::Time& wake_at) {
+    const std::optional<absl::Time> at = WriteAt(desired);
+    if (!at.has_value()) return false;
+    if (*at > now) {
+      wake_at = std::min(wake_at, *at);
+      return false;
+    }
+    Sent(desired, now, rules);
+    return true;
   }
   void Sent(Condition condition, absl::Time now, const WriteAttempts::Rules& rules) {
     ended_ = false;

@@ -39,7 +39,7 @@ void ReadBufferSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
     if (key == "replicas") {
       out.replicas = ReadCount(reader, v, at, 0);
     } else if (key == "percentage") {
-      out.percentage = ReadCount(reader, v, at, 0);
+      static_cast<void>(ReadCount(reader, v, at, 0));  // of what scalableRef names
     } else if (key == "scalableRef") {
       out.by_scalable = true;
     } else if (key == "limits") {

@@ -218,10 +218,7 @@ EncodedWrite EncodeConditions(const model::SetConditions& action, absl::Time req
     json.EndObject();
   }
   json.EndArray().EndObject().EndObject();
-  const std::string path = model::TraitsOf(action.kind).is_namespaced
-                               ? NamespacedPath(action.kind, action.ns, action.name, "status")
-                               : ObjectPath(action.kind, action.name, "status");
-  return {"PATCH", path, kMergePatch, json.Take()};
+  return {"PATCH", PathOf(action.kind, action.ns, action.name, "status"), kMergePatch, json.Take()};
 }
 
 EncodedWrite EncodeCreateNodeRequest(const model::NodeRequest& request) {

@@ -54,6 +54,12 @@ std::string ObjectPath(model::Kind kind, absl::string_view name, absl::string_vi
   return WithSubresource(absl::StrCat(CollectionPath(kind), "/", EscapeSegment(name)), subresource);
 }
 
+std::string PathOf(model::Kind kind, absl::string_view ns, absl::string_view name,
+                   absl::string_view subresource) {
+  return model::TraitsOf(kind).is_namespaced ? NamespacedPath(kind, ns, name, subresource)
+                                             : ObjectPath(kind, name, subresource);
+}
+
 absl::string_view ApiVersion(model::Kind kind) { return model::TraitsOf(kind).api_version; }
 
 void WriteUid(JsonWriter& json, absl::string_view uid) {

@@ -26,6 +26,9 @@ std::string ObjectPath(model::Kind kind, absl::string_view name,
 // Path of an object of a namespaced kind.
 std::string NamespacedPath(model::Kind kind, absl::string_view ns, absl::string_view name,
                            absl::string_view subresource = {});
+// Of an object of any kind; `ns` is not read if the kind is cluster-scoped.
+std::string PathOf(model::Kind kind, absl::string_view ns, absl::string_view name,
+                   absl::string_view subresource = {});
 // "scheduling.run.ai/v2", "v1".
 absl::string_view ApiVersion(model::Kind kind);
 

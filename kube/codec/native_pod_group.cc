@@ -104,23 +104,13 @@ void ReadStatus(JsonReader& reader, JsonValue value, const FieldPath& path,
   const Problems before = reader.problems();
   reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
     if (key != "conditions") return;
-    const FieldPath conditions = path.Field(key);
-    reader.Items(v, conditions, [&](size_t i, JsonValue item) {
-      const FieldPath at = conditions.Item(i);
-      std::string type, status, reason, message;
-      reader.Fields(item, at, [&](absl::string_view field, JsonValue text) {
-        std::string* const to = field == "type"      ? &type
-                                : field == "status"  ? &status
-                                : field == "reason"  ? &reason
-                                : field == "message" ? &message
-                                                     : nullptr;
-        if (to != nullptr) reader.String(text, at.Field(field), *to);
-      });
-      if (type != model::kPodGroupScheduledCondition) return;
-      out.scheduled_status = std::move(status);
-      out.scheduled_reason = std::move(reason);
-      out.scheduled_message = std::move(message);
-    });
+    std::vector<model::Condition> conditions;
+    ReadConditions(reader, v, path.Field(key), conditions);
+    const auto told = model::FindCondition(conditions, model::kPodGroupScheduledCondition);
+    if (told == conditions.end()) return;
+    out.scheduled_status = std::move(told->status);
+    out.scheduled_reason = std::move(told->reason);
+    out.scheduled_message = std::move(told->message);
   });
   reader.problems() = before;
 }

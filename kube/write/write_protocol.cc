@@ -383,12 +383,9 @@ struct Maker {
         [a](absl::Time now, StatusShape) { return EncodePodGroupScheduled(a, now); });
   }
   Result operator()(const model::SetConditions& a) const {
-    const std::string path = model::TraitsOf(a.kind).is_namespaced
-                                 ? NamespacedPath(a.kind, a.ns, a.name)
-                                 : ObjectPath(a.kind, a.name);
     return std::make_unique<PatchProtocol>(
         absl::StrCat("conditions of ", model::KindTitle(a.kind), " ", model::Key(a.ns, a.name)),
-        PatchProtocol::Target{a.kind, path, a.uid, false},
+        PatchProtocol::Target{a.kind, PathOf(a.kind, a.ns, a.name), a.uid, false},
         [a](absl::Time now, StatusShape) { return EncodeConditions(a, now); });
   }
   Result operator()(const model::CreateNodeRequest& a) const {

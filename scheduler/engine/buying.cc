@@ -23,6 +23,14 @@ uint64_t KindOfDemand(const state::ClusterState& state, const Outcome& outcome) 
   return hash.value();
 }
 
+bool FitsSomeOffer(const CycleInputs& in, state::PodClassId pod_class) {
+  return std::any_of(
+      in.offered_nodes.begin(), in.offered_nodes.end(), [&](const model::Node& node) {
+        Hypothesis what_if(in.state, in.framework, in.placer.gpu_order());
+        return what_if.Fits(pod_class, what_if.AddNode(node), framework::Capacity::kEmpty);
+      });
+}
+
 bool Buying::Prefers(const Outcome& outcome) {
   if (!in_.options.hook_on || in_.buys_first.empty()) return false;
   if (outcome.code == verdict::Code::kQueueLimitReached) return false;
@@ -49,12 +57,7 @@ bool Buying::CanBeHad(const Outcome& outcome) {
   return std::all_of(pods.begin(), pods.end(), [this](state::PodId pod) {
     const state::PodClassId id = in_.state.pod(pod).pod_class;
     const auto [known, added] = on_offer_.try_emplace(id, false);
-    if (!added) return known->second;
-    known->second = std::any_of(
-        in_.offered_nodes.begin(), in_.offered_nodes.end(), [&](const model::Node& node) {
-          Hypothesis what_if(in_.state, in_.framework, in_.placer.gpu_order());
-          return what_if.Fits(id, what_if.AddNode(node), framework::Capacity::kEmpty);
-        });
+    if (added) known->second = FitsSomeOffer(in_, id);
     return known->second;
   });
 }

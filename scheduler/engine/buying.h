@@ -2,8 +2,8 @@
 // quota (Engine::SetBuysFirst). Then a workload that would be above the quota of its leaf queue
 // evicts nothing while nodes can be had for it: some node on offer would take each of its pods, and
 // the autoscaler has not found its kind of demand unservable (a cap, a stock-out, a back-off, or
-// nothing that suits it). Within guaranteed quota nobody waits for nodes; and what a limit of a
-// queue holds, no node would help.
+// nothing that suits it). Within guaranteed quota no workload waits for nodes; and what a limit of
+// a queue holds, no node would help.
 //
 // The autoscaler's word is of the last cycle at the earliest: a workload that is new waits until it
 // has been asked, which is in the same step.
@@ -22,6 +22,9 @@ namespace fairlead::engine {
 
 // Waiting::demand_kind. No other demand ever has the same, although ids are reused.
 [[nodiscard]] uint64_t KindOfDemand(const state::ClusterState& state, const Outcome& outcome);
+
+// Some node on offer would take such a pod if it were empty. O(nodes on offer) filters
+[[nodiscard]] bool FitsSomeOffer(const CycleInputs& in, state::PodClassId pod_class);
 
 class Buying {
  public:

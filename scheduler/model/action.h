@@ -150,6 +150,7 @@ struct SetConditions {
   struct Buffer {
     std::string pod_template;
     int64_t pod_template_generation = 0, replicas = 0;
+    friend bool operator==(const Buffer&, const Buffer&) = default;
   };
   std::optional<Buffer> buffer = {};
 };

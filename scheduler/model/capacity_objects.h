@@ -37,7 +37,6 @@ struct CapacityBuffer {
   std::string pod_template;                // spec.podTemplateRef.name; empty: scalableRef is set
   bool by_scalable = false;                // spec.scalableRef is set
   std::optional<int64_t> replicas;
-  std::optional<int64_t> percentage;
   ResourceList limits;  // of all its pods together; empty: none
   // The status. What a scalableRef means is resolved by another controller: it writes the template
   // and the number there.

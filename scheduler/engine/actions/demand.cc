@@ -521,12 +521,7 @@ bool DemandPass::SuitsEmptyNode(state::PodClassId id) {
 Hope DemandPass::HopeOfClass(state::PodClassId id) {
   if (SuitsEmptyNode(id)) return Hope::kSome;
   if (!in_.options.hook_on) return Hope::kUnknown;
-  const bool some =
-      in_.offered_nodes.empty() ||
-      std::any_of(in_.offered_nodes.begin(), in_.offered_nodes.end(), [&](const model::Node& node) {
-        Hypothesis what_if(in_.state, in_.framework, in_.placer.gpu_order());
-        return what_if.Fits(id, what_if.AddNode(node), framework::Capacity::kEmpty);
-      });
+  const bool some = in_.offered_nodes.empty() || FitsSomeOffer(in_, id);
   return some ? Hope::kSome : Hope::kNone;
 }
 
