@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Holds the documents against the tree and the program: every relative link has a target, and the sample outputs of
-commands that need no cluster are what the program prints.
+commands that need no cluster are what the program prints. Tests that a document names exist.
 
 docs_test.py ROOT FAIRLEAD
 
@@ -82,7 +82,40 @@ def first_difference(expected, printed):
     return None if gap or at == len(printed) else f"(ends before: {printed[at]})"
 
 
+# `Suite.Test` or `name.plan`; a "*" stands for the rest of a name.
+TEST_NAME = re.compile(r"`([A-Za-z0-9]+)\.([A-Za-z0-9]*\*?)`")
+TEST = re.compile(r"^(?:TYPED_)?TEST(?:_F|_P)?\(([A-Za-z0-9]+),\s*([A-Za-z0-9]+)\)", re.MULTILINE)
+
+
+def tests_of(root):
+    """Suite -> names of its tests, in all of the tree's test programs."""
+    found = {}
+    for path in root.rglob("*_test.cc"):
+        if "build" in path.relative_to(root).parts:
+            continue
+        for suite, name in TEST.findall(path.read_text()):
+            found.setdefault(suite, set()).add(name)
+    return found
+
+
+def missing_tests(text, tests):
+    missing = []
+    for suite, name in TEST_NAME.findall(text):
+        there = tests.get(suite, set())
+        if not any(each.startswith(name[:-1]) if name.endswith("*") else each == name for each in there):
+            missing.append(f"{suite}.{name}")
+    return missing
+
+
 class DocumentsTest(unittest.TestCase):
+    def test_edge_cases_name_tests_that_exist(self):
+        text = (ROOT / "docs/edge-cases.md").read_text()
+        self.assertEqual(missing_tests(re.sub(r"`[a-z0-9-]+\.(plan|md)`", "", text), tests_of(ROOT)), [])
+        plans = re.findall(r"`([a-z0-9-]+\.plan)`", text)
+        self.assertEqual([plan for plan in plans if not (ROOT / "cmd/simtest/plans" / plan).exists()], [])
+        rows = re.findall(r"^\| (\d+) \|", text, re.MULTILINE)
+        self.assertEqual([int(row) for row in rows], list(range(1, 75)))
+
     def test_links_have_targets(self):
         self.assertEqual(broken_links(ROOT), [])
 
@@ -99,6 +132,11 @@ class DocumentsTest(unittest.TestCase):
 
 class RulesTest(unittest.TestCase):
     """Of the comparison itself."""
+
+    def test_a_test_that_is_not_there_is_found(self):
+        tests = {"A": {"OneThing", "Other"}}
+        self.assertEqual(missing_tests("`A.OneThing` `A.O*` `A.*`", tests), [])
+        self.assertEqual(missing_tests("`A.One` `A.X*` `B.*`", tests), ["A.One", "A.X*", "B.*"])
 
     def test_a_gap_stands_for_any_lines(self):
         self.assertIsNone(first_difference(["a", GAP, "c"], ["a", "b", "b", "c"]))
