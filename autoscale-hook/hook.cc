@@ -122,14 +122,20 @@ Hook::Impl::Impl(HookOptions options, const Catalog* catalog, const Hook& hook)
   if (options_.provider.empty()) options_.enabled = false;
 }
 
-std::vector<model::Node> Hook::Impl::NodesOnOffer(std::vector<const model::NodePool*> pools) const {
+std::vector<model::OfferedNode> Hook::Impl::NodesOnOffer(
+    std::vector<const model::NodePool*> pools) const {
   if (pools.empty()) pools.push_back(&default_pool_);
   const CapsLeft all = CapsLeftBeside({}, pools);
-  std::vector<model::Node> nodes;
+  std::vector<model::OfferedNode> nodes;
   for (const Offer& offer : MakeOffers(catalogs_, pools)) {
     if (!Allows(all, offer)) continue;  // one node of it is more than a cap, whatever else runs
-    nodes.push_back(UsableNode(offer, ""));
-    shapes_.Apply(nodes.back());
+    model::OfferedNode& offered = nodes.emplace_back();
+    offered.node = UsableNode(offer, "");
+    shapes_.Apply(offered.node);
+    offered.micro_usd_per_hour = offer.price_micro_usd_per_hour;
+    offered.unused =
+        boot_times_.Expect(offer.type->name, offer.pool->meta.name, options_.expected_boot) +
+        offer.pool->disruption.consolidate_after.value_or(options_.unneeded_after);
   }
   return nodes;
 }
@@ -591,7 +597,7 @@ std::vector<std::vector<std::string>> Hook::LabelsOnOffer(
   return impl_->LabelsOnOffer(pools);
 }
 
-std::vector<model::Node> Hook::NodesOnOffer(
+std::vector<model::OfferedNode> Hook::NodesOnOffer(
     const std::vector<const model::NodePool*>& pools) const {
   return impl_->NodesOnOffer(pools);
 }

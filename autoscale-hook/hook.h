@@ -37,6 +37,7 @@
 #include "autoscale-hook/provisioning/estimate.h"
 #include "autoscale-hook/provisioning/guard_options.h"
 #include "scheduler/model/action.h"
+#include "scheduler/model/offered_node.h"
 #include "scheduler/model/workload_objects.h"
 
 namespace fairlead::hook {
@@ -196,10 +197,11 @@ class Hook {
 
   // An empty node of each kind that could be provisioned from these pools, including those in
   // back-off, as large as the last node of its kind. Without those that alone exceed a cap.
-  [[nodiscard]] std::vector<model::Node> NodesOnOffer(
+  [[nodiscard]] std::vector<model::OfferedNode> NodesOnOffer(
       const std::vector<const model::NodePool*>& pools) const;
 
-  // Equal values mean that NodesOnOffer() of the same pools has not changed.
+  // Equal values mean that NodesOnOffer() of the same pools has not changed, but for boot times
+  // that were learned since.
   [[nodiscard]] uint64_t offers_version() const;
 
   // The label sets of nodes that could be provisioned from these pools (offers.h), including those

@@ -59,7 +59,7 @@ class Hook::Impl {
   int64_t GpusOf(const model::NodeRequest& request) const {
     return hook::GpusOf(request, catalogs_.Of(request));
   }
-  std::vector<model::Node> NodesOnOffer(std::vector<const model::NodePool*> pools) const;
+  std::vector<model::OfferedNode> NodesOnOffer(std::vector<const model::NodePool*> pools) const;
   std::vector<std::vector<std::string>> LabelsOnOffer(
       std::vector<const model::NodePool*> pools) const;
   Estimate EstimateFor(const DemandItem& item, std::vector<const model::NodePool*> pools,

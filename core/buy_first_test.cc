@@ -12,15 +12,19 @@ using ::testing::SizeIs;
 
 class BuyFirstTest : public MachinesTest {
  protected:
-  void Start(const char* over_quota) {
-    Restart();
-    SyncAll();
+  void Say(const char* over_quota) {
     model::Queue queue = MakeQueue("research", "", 0, model::kUnlimited);
     queue.meta.annotations.Set(kOverQuota, over_quota);
     Put(queue);
+  }
+  // `low` has run for two minutes at most.
+  void Start(const char* over_quota, absl::Duration low_runs = absl::Minutes(2)) {
+    Restart();
+    SyncAll();
+    Say(over_quota);
     AddPod(
         PodBuilder("ns", "low").Queue("research").Gpus(1).Created(0).Priority("low", 10).Build());
-    Play(absl::Minutes(2));
+    Play(low_runs);
     ASSERT_THAT(bound_, SizeIs(1));
     AddPod(
         PodBuilder("ns", "high").Queue("research").Gpus(1).Created(1).Priority("high", 90).Build());
@@ -56,11 +60,25 @@ TEST_F(BuyFirstTest, WhereACapForbidsNodesThePodOfLowerPriorityLeaves) {
 // The annotation comes to a queue with work in it.
 TEST_F(BuyFirstTest, ANewAnnotationCountsAtOnce) {
   Start("Evict");
-  model::Queue queue = MakeQueue("research", "", 0, model::kUnlimited);
-  queue.meta.annotations.Set(kOverQuota, "BuyNodes");
-  Put(queue);
+  Say("BuyNodes");
   Play(absl::Minutes(3));
   EXPECT_THAT(evicted_, IsEmpty());
+  EXPECT_EQ(bound_.count("high"), 1u);
+}
+
+// A new node is paid for some minutes before it works, and five after that (hook.unneededAfter).
+TEST_F(BuyFirstTest, AQueueThatWeighsEvictsWhatHasJustStarted) {
+  Start("Weigh");
+  Play(absl::Minutes(3));
+  EXPECT_THAT(evicted_, SizeIs(1));
+  EXPECT_EQ(created_, 1);
+}
+
+TEST_F(BuyFirstTest, AQueueThatWeighsBuysRatherThanEndHoursOfWork) {
+  Start("Weigh", absl::Hours(2));
+  Play(absl::Minutes(3));
+  EXPECT_THAT(evicted_, IsEmpty());
+  EXPECT_EQ(created_, 2);
   EXPECT_EQ(bound_.count("high"), 1u);
 }
 

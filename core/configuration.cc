@@ -92,14 +92,15 @@ absl::Status ReadConsolidation(const dom::element& value, const std::string& pat
   return absl::OkStatus();
 }
 
-absl::Status ReadOverQuota(const dom::element& value, const std::string& path, bool& buys_first) {
+absl::Status ReadOverQuota(const dom::element& value, const std::string& path,
+                           engine::OverQuota& policy) {
   std::string text;
   FAIRLEAD_RETURN_IF_ERROR(Text(&text)(value, path));
-  const std::optional<bool> read = ParseOverQuota(text);
+  const std::optional<engine::OverQuota> read = ParseOverQuota(text);
   if (!read.has_value()) {
     return Bad(path, absl::StrCat("\"", text, "\" must be ", kOverQuotaValues));
   }
-  buys_first = *read;
+  policy = *read;
   return absl::OkStatus();
 }
 
@@ -143,7 +144,7 @@ absl::Status ReadHook(const dom::element& value, const std::string& path,
        {"totalProvisioningPerMinute", Count(&hook.guard.total_per_minute, 1)},
        {"overQuota",
         [&configuration](const dom::element& policy, const std::string& at) {
-          return ReadOverQuota(policy, at, configuration.options.capacity.buys_first);
+          return ReadOverQuota(policy, at, configuration.options.capacity.over_quota);
         }},
        {"capacityBuffers", Flag(&configuration.options.capacity.buffers)},
        {"provisioningRequests", Flag(&configuration.options.capacity.provisioning_requests)},

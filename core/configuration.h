@@ -25,7 +25,7 @@
 //     consolidationPolicy: WhenEmpty # or WhenEmptyOrUnderutilized; of pools that do not say
 //     consolidationHorizon: 1h       # also minimumLifetime, billingPeriod
 //     removalsPerMinute: 100
-//     overQuota: Evict               # or BuyNodes; of queues that do not say
+//     overQuota: Evict               # or BuyNodes, Weigh; of queues that do not say
 //     capacityBuffers: true          # also provisioningRequests, bookingTime (10m)
 //   kwok: {bootDelay: 30s}           # a section makes a provider known to NodePools
 //   externalgrpc: {address: "cloud.example:8086", caFile: ca.pem, certFile: tls.crt,

@@ -241,16 +241,16 @@ void DecisionLoop::Impl::PoolsChanged() {
 // The hook reads which queues are below which.
 void DecisionLoop::Impl::QueueProvisioningChanged() {
   memo.valid = false;
-  buys_first_told = false;
+  over_quota_told = false;
   for (model::EmitEvent& event : queue_provisioning.TakeEvents()) {
     if (options.emit_events) events.push_back(std::move(event));
   }
 }
 
 // Once for all events since the last decision: it looks at all queues.
-void DecisionLoop::Impl::TellBuysFirst() {
-  if (std::exchange(buys_first_told, true)) return;
-  engine->SetBuysFirst(queue_provisioning.BuyFirst(tree, options.capacity.buys_first));
+void DecisionLoop::Impl::TellOverQuota() {
+  if (std::exchange(over_quota_told, true)) return;
+  engine->SetOverQuota(queue_provisioning.OverQuotaOfLeaves(tree, options.capacity.over_quota));
 }
 
 void DecisionLoop::Impl::QueueObjectChanged(const std::string& name, bool exists) {
@@ -561,7 +561,7 @@ bool DecisionLoop::Impl::DecideOnce(absl::Time now, StepResult& result) {
   wake_at = absl::InfiniteFuture();
   ++stats.cycles;
   PublishOfferedLabels();
-  TellBuysFirst();
+  TellOverQuota();
   evictions.Settle();
   engine::CycleResult cycle = engine->RunCycle(now, /*may_evict=*/!stale());
   const size_t actions_each = options.emit_events ? 2 : 1;

@@ -310,8 +310,8 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   };
   void PoolsChanged();
   void QueueProvisioningChanged();
-  // Tells the engine which queues prefer new nodes to evictions.
-  void TellBuysFirst();
+  // Tells the engine what queues do above their quota.
+  void TellOverQuota();
   // Tells the engine the label sets of nodes that may be provisioned: it requests nodes of a
   // topology by these.
   void PublishOfferedLabels();
@@ -350,7 +350,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   UsageStore usage;
   HookMemo memo;
   UnservableDemand unservable;
-  bool buys_first_told = false;
+  bool over_quota_told = false;
   bool offers_told = false;  // the engine has what the current pools offer, as of:
   uint64_t offers_version = 0;
 

@@ -31,9 +31,8 @@ struct UsageStoreOptions {
 struct CapacityOptions {
   bool buffers = true, provisioning_requests = true;
   absl::Duration booking = absl::Minutes(10);  // how long the room of a request is kept
-  // Of queues that do not say (core/queue_provisioning.h): nodes are provisioned rather than pods
-  // evicted for what a queue holds above its quota.
-  bool buys_first = false;
+  // Of queues that do not say (core/queue_provisioning.h).
+  engine::OverQuota over_quota = engine::OverQuota::kEvict;
 };
 
 struct Options {

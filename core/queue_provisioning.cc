@@ -8,6 +8,9 @@
 #include "scheduler/model/quantity.h"
 
 namespace fairlead::core {
+
+using engine::OverQuota;
+
 namespace {
 
 constexpr int64_t kMostGpus = 1'000'000'000;  // more is a mistake
@@ -31,9 +34,10 @@ void AddWithAllBelow(const queues::QueueTree& tree, queues::QueueId queue,
 
 }  // namespace
 
-std::optional<bool> ParseOverQuota(absl::string_view text) {
-  if (text == "BuyNodes") return true;
-  if (text == "Evict") return false;
+std::optional<OverQuota> ParseOverQuota(absl::string_view text) {
+  if (text == "BuyNodes") return OverQuota::kBuyNodes;
+  if (text == "Evict") return OverQuota::kEvict;
+  if (text == "Weigh") return OverQuota::kWeigh;
   return std::nullopt;
 }
 
@@ -61,10 +65,10 @@ bool QueueProvisioning::Upsert(const model::Queue& queue) {
   read(kProvisionedGpuLimit, gpus, ReadGpus, "a number of GPUs", before.gpus, row.gpus);
   read(kProvisionedCostLimit, cost, ReadDollars, "dollars, such as \"50.00\"",
        before.micro_usd_per_hour, row.micro_usd_per_hour);
-  read(kOverQuota, over_quota, ParseOverQuota, kOverQuotaValues, before.buys_first, row.buys_first);
+  read(kOverQuota, over_quota, ParseOverQuota, kOverQuotaValues, before.over_quota, row.over_quota);
   const bool same = same_object && before.fault == row.fault && before.gpus == row.gpus &&
                     before.micro_usd_per_hour == row.micro_usd_per_hour &&
-                    before.buys_first == row.buys_first;
+                    before.over_quota == row.over_quota;
   if (!row.fault.empty() && (!same_object || before.fault != row.fault)) {
     events_.push_back({model::Kind::kQueue, "", queue.meta.name, queue.meta.uid, true,
                        "QueueCapRefused",
@@ -94,24 +98,27 @@ std::vector<hook::QueueCap> QueueProvisioning::InForce(const queues::QueueTree& 
   return caps;
 }
 
-std::set<std::string> QueueProvisioning::BuyFirst(const queues::QueueTree& tree,
-                                                  bool configured) const {
-  std::set<std::string> leaves;
+std::map<std::string, OverQuota> QueueProvisioning::OverQuotaOfLeaves(const queues::QueueTree& tree,
+                                                                      OverQuota configured) const {
+  std::map<std::string, OverQuota> leaves;
   const bool any = std::any_of(rows_.begin(), rows_.end(), [](const auto& entry) {
-    return entry.second.buys_first.value_or(false);
+    return entry.second.over_quota.value_or(OverQuota::kEvict) != OverQuota::kEvict;
   });
-  if (!any && !configured) return leaves;
-  for (const queues::QueueId root : tree.Roots()) AddBuyers(tree, root, configured, leaves);
+  if (!any && configured == OverQuota::kEvict) return leaves;
+  for (const queues::QueueId root : tree.Roots()) AddLeaves(tree, root, configured, leaves);
   return leaves;
 }
 
-void QueueProvisioning::AddBuyers(const queues::QueueTree& tree, queues::QueueId queue,
-                                  bool inherited, std::set<std::string>& leaves) const {
+void QueueProvisioning::AddLeaves(const queues::QueueTree& tree, queues::QueueId queue,
+                                  OverQuota inherited,
+                                  std::map<std::string, OverQuota>& leaves) const {
   const auto row = rows_.find(tree.Name(queue));
-  const bool says = row != rows_.end() && row->second.buys_first.has_value();
-  const bool buys = says ? *row->second.buys_first : inherited;
-  if (buys && tree.Children(queue).empty()) leaves.insert(tree.Name(queue));
-  for (const queues::QueueId child : tree.Children(queue)) AddBuyers(tree, child, buys, leaves);
+  const OverQuota policy =
+      row == rows_.end() ? inherited : row->second.over_quota.value_or(inherited);
+  if (policy != OverQuota::kEvict && tree.Children(queue).empty()) {
+    leaves[tree.Name(queue)] = policy;
+  }
+  for (const queues::QueueId child : tree.Children(queue)) AddLeaves(tree, child, policy, leaves);
 }
 
 }  // namespace fairlead::core

@@ -2,8 +2,8 @@
 //
 //   fairlead.dev/provisioned-gpu-limit: "16"               GPUs, in devices
 //   fairlead.dev/provisioned-cost-limit-per-hour: "50.00"  dollars
-//   fairlead.dev/over-quota: "BuyNodes"                    or "Evict": what comes first for what
-//                                                          the queue holds above its quota
+//   fairlead.dev/over-quota: "BuyNodes"                    or "Evict", "Weigh": what the queue does
+//                                                          for what it holds above its quota
 //
 // The last one is inherited: of the nearest queue above that says something, else as configured.
 //
@@ -16,13 +16,13 @@
 
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "autoscale-hook/planner/queue_caps.h"
 #include "queues/tree.h"
+#include "scheduler/engine/over_quota.h"
 #include "scheduler/model/action.h"
 #include "scheduler/model/workload_objects.h"
 
@@ -31,10 +31,9 @@ namespace fairlead::core {
 inline constexpr char kProvisionedGpuLimit[] = "fairlead.dev/provisioned-gpu-limit";
 inline constexpr char kProvisionedCostLimit[] = "fairlead.dev/provisioned-cost-limit-per-hour";
 inline constexpr char kOverQuota[] = "fairlead.dev/over-quota";
-inline constexpr char kOverQuotaValues[] = "Evict or BuyNodes";
+inline constexpr char kOverQuotaValues[] = "Evict, BuyNodes or Weigh";
 
-// "BuyNodes": true; "Evict": false.
-std::optional<bool> ParseOverQuota(absl::string_view text);
+std::optional<engine::OverQuota> ParseOverQuota(absl::string_view text);
 
 class QueueProvisioning {
  public:
@@ -44,9 +43,9 @@ class QueueProvisioning {
 
   // By name of the queue.
   [[nodiscard]] std::vector<hook::QueueCap> InForce(const queues::QueueTree& tree) const;
-  // The leaf queues that prefer nodes to evictions.
-  [[nodiscard]] std::set<std::string> BuyFirst(const queues::QueueTree& tree,
-                                               bool configured) const;
+  // The leaf queues that do not only evict.
+  [[nodiscard]] std::map<std::string, engine::OverQuota> OverQuotaOfLeaves(
+      const queues::QueueTree& tree, engine::OverQuota configured) const;
   // Once for each fault of an object.
   std::vector<model::EmitEvent> TakeEvents() { return std::exchange(events_, {}); }
 
@@ -54,10 +53,10 @@ class QueueProvisioning {
   struct Row {
     std::string uid, fault;
     int64_t gpus = model::kUnlimited, micro_usd_per_hour = model::kUnlimited;
-    std::optional<bool> buys_first;  // absent: inherited
+    std::optional<engine::OverQuota> over_quota;  // absent: inherited
   };
-  void AddBuyers(const queues::QueueTree& tree, queues::QueueId queue, bool inherited,
-                 std::set<std::string>& leaves) const;
+  void AddLeaves(const queues::QueueTree& tree, queues::QueueId queue, engine::OverQuota inherited,
+                 std::map<std::string, engine::OverQuota>& leaves) const;
 
   std::map<std::string, Row> rows_;  // queues with an annotation
   std::vector<model::EmitEvent> events_;

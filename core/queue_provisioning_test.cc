@@ -9,6 +9,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 using ::testing::SizeIs;
 
 class QueueProvisioningTest : public ::testing::Test {
@@ -95,28 +96,40 @@ TEST_F(QueueProvisioningTest, TheLastRightValueStaysInForceAndTheFaultIsToldOnce
 }
 
 TEST_F(QueueProvisioningTest, WhatComesFirstAboveQuotaIsInherited) {
-  for (const auto& [name, parent] :
-       {std::pair("top", ""), {"buys", "top"}, {"evicts", "top"}, {"other", ""}}) {
+  using engine::OverQuota;
+  for (const auto& [name, parent] : {std::pair("top", ""),
+                                     {"buys", "top"},
+                                     {"evicts", "top"},
+                                     {"weighs", "top"},
+                                     {"other", ""}}) {
     tree_.Upsert(Queue(name, parent));
   }
-  EXPECT_THAT(caps_.BuyFirst(tree_, false), IsEmpty());
-  EXPECT_THAT(caps_.BuyFirst(tree_, true), ElementsAre("buys", "evicts", "other"));
+  const auto leaves = [&](OverQuota configured) {
+    return caps_.OverQuotaOfLeaves(tree_, configured);
+  };
+  const auto bought = [](const char* name) { return Pair(name, OverQuota::kBuyNodes); };
+  const auto weighed = [](const char* name) { return Pair(name, OverQuota::kWeigh); };
+  EXPECT_THAT(leaves(OverQuota::kEvict), IsEmpty());
+  EXPECT_THAT(leaves(OverQuota::kBuyNodes),
+              ElementsAre(bought("buys"), bought("evicts"), bought("other"), bought("weighs")));
   EXPECT_TRUE(caps_.Upsert(WithOverQuota("top", "", "BuyNodes")));
   EXPECT_TRUE(caps_.Upsert(WithOverQuota("evicts", "top", "Evict")));
-  EXPECT_THAT(caps_.BuyFirst(tree_, false), ElementsAre("buys"));
-  EXPECT_THAT(caps_.BuyFirst(tree_, true), ElementsAre("buys", "other"));
+  EXPECT_TRUE(caps_.Upsert(WithOverQuota("weighs", "top", "Weigh")));
+  EXPECT_THAT(leaves(OverQuota::kEvict), ElementsAre(bought("buys"), weighed("weighs")));
+  EXPECT_THAT(leaves(OverQuota::kWeigh),
+              ElementsAre(bought("buys"), weighed("other"), weighed("weighs")));
   EXPECT_THAT(caps_.InForce(tree_), IsEmpty()) << "it is no cap";
   // What is wrong changes nothing.
   EXPECT_TRUE(caps_.Upsert(WithOverQuota("top", "", "buy")));
-  EXPECT_THAT(caps_.BuyFirst(tree_, false), ElementsAre("buys"));
+  EXPECT_THAT(leaves(OverQuota::kEvict), ElementsAre(bought("buys"), weighed("weighs")));
   const std::vector<model::EmitEvent> events = caps_.TakeEvents();
   ASSERT_THAT(events, SizeIs(1));
   EXPECT_EQ(events.front().note,
-            "metadata.annotations[fairlead.dev/over-quota]: \"buy\" must be Evict or BuyNodes; "
-            "the last right value stays in force");
+            "metadata.annotations[fairlead.dev/over-quota]: \"buy\" must be Evict, BuyNodes or "
+            "Weigh; the last right value stays in force");
   EXPECT_TRUE(caps_.Upsert(WithOverQuota("other", "", "")));
   EXPECT_THAT(caps_.TakeEvents().front().note, HasSubstr("as if it were not there"));
-  EXPECT_THAT(caps_.BuyFirst(tree_, false), ElementsAre("buys"));
+  EXPECT_THAT(leaves(OverQuota::kEvict), ElementsAre(bought("buys"), weighed("weighs")));
 }
 
 }  // namespace

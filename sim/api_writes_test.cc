@@ -56,11 +56,10 @@ TEST_F(ApiWritesTest, WhatABufferWasResolvedToIsWrittenWithoutAnotherCondition) 
   buffer.meta.name = "b";
   ASSERT_TRUE(server_.Create(buffer).ok());
   const auto found = [&] { return *server_.Find<model::CapacityBuffer>("ns/b"); };
-  model::SetConditions write{model::Kind::kCapacityBuffer,
-                             "ns",
-                             "b",
-                             found().meta.uid,
-                             {{"ReadyForProvisioning", "True", "Resolved", ""}}};
+  model::Condition ready;
+  ready.type = "ReadyForProvisioning";
+  ready.status = "True";
+  model::SetConditions write{model::Kind::kCapacityBuffer, "ns", "b", found().meta.uid, {ready}};
   write.buffer = {"template", 1, 2};
   ASSERT_TRUE(writes_.Commit(write).ok());
   const std::string version = found().meta.resource_version;

@@ -36,6 +36,7 @@
 #include "autoscale-hook/planner/caps.h"
 #include "autoscale-hook/planner/placement.h"
 #include "autoscale-hook/provisioning/failure.h"
+#include "scheduler/model/quantity.h"
 
 namespace fairlead::hook {
 
@@ -88,6 +89,6 @@ struct Plan {
 
 Plan MakePlan(const PlanInput& input, Placement& placement);
 
-std::string FormatDollars(int64_t micro_usd);  // "$55.04"
+using model::FormatDollars;
 
 }  // namespace fairlead::hook

@@ -288,13 +288,4 @@ ItemOutcome Planning::ExplainCapped(PlanItem& item) {
   return outcome;
 }
 
-std::string FormatDollars(int64_t micro_usd) {
-  // To the cent above a dollar, exact below: prices of small types differ in the fourth digit.
-  const int64_t dollars = micro_usd / 1000000, rest = micro_usd % 1000000;
-  if (dollars > 0 || rest == 0) return absl::StrFormat("$%d.%02d", dollars, rest / 10000);
-  std::string digits = absl::StrFormat("%06d", rest);
-  digits.erase(std::max<size_t>(2, digits.find_last_not_of('0') + 1));
-  return absl::StrCat("$0.", digits);
-}
-
 }  // namespace fairlead::hook

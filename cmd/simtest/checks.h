@@ -231,6 +231,7 @@ class Checks {
   void NoteTouched(const sim::world::ApiServer::Commit& commit);
   void Touch(const sim::world::PodFacts& pod, const std::string& queue);
   void NotePart(const sim::world::PodFacts& pod);
+  void NoteWaiting();
   // Pods that hold a place. `part`: null for the whole group.
   [[nodiscard]] int64_t ActiveIn(const sim::world::GroupFacts& group,
                                  const std::string* part) const;

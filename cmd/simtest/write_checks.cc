@@ -60,15 +60,29 @@ void Checks::OnCommit(const ApiServer::Commit& commit) {
     NoteTouched(commit);
     if (commit.before != nullptr) NoteServed(sim::world::ReadPod(*commit.before));
     NotePart(sim::world::ReadPod(commit.after != nullptr ? *commit.after : *commit.before));
-    int64_t waiting = 0;
-    for (const auto& [key, row] : truth_->pods()) waiting += row.facts.waiting() ? 1 : 0;
-    const absl::Time now = time_->now();
-    waiting_then_[now] = std::max(waiting_then_[now], waiting);
-    // The last one before the window says how many there were when it began.
-    while (waiting_then_.size() > 1 &&
-           std::next(waiting_then_.begin())->first < now - kWaitingMemory) {
-      waiting_then_.erase(waiting_then_.begin());
-    }
+  }
+  if (commit.type == ResourceType::kPods || commit.type == ResourceType::kCapacityBuffers ||
+      commit.type == ResourceType::kProvisioningRequests) {
+    NoteWaiting();
+  }
+}
+
+// Pods, and what asks for room without pods.
+void Checks::NoteWaiting() {
+  int64_t waiting = 0;
+  for (const auto& [key, row] : truth_->pods()) waiting += row.facts.waiting() ? 1 : 0;
+  server_->ForEach(ResourceType::kCapacityBuffers, [&](const Json& buffer) {
+    waiting += buffer["spec"].value("replicas", int64_t{0});
+  });
+  server_->ForEach(ResourceType::kProvisioningRequests, [&](const Json& request) {
+    for (const Json& set : request["spec"]["podSets"]) waiting += set.value("count", int64_t{0});
+  });
+  const absl::Time now = time_->now();
+  waiting_then_[now] = std::max(waiting_then_[now], waiting);
+  // The last one before the window says how many there were when it began.
+  while (waiting_then_.size() > 1 &&
+         std::next(waiting_then_.begin())->first < now - kWaitingMemory) {
+    waiting_then_.erase(waiting_then_.begin());
   }
 }
 

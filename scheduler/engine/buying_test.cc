@@ -16,6 +16,8 @@ using testing::Job;
 using ::testing::Not;
 using verdict::Code;
 
+constexpr int64_t kNow = 1'000'000'000;
+
 // One node with 2 GPUs, whose pod is in the way of a pod of higher priority.
 void AQueueAtItsQuota(Cluster& c) {
   c.Queue("q", 2);
@@ -24,11 +26,16 @@ void AQueueAtItsQuota(Cluster& c) {
   c.Pod(Job("high", "q", 2, 2).Priority("high", 90));
 }
 
+// At 4 dollars an hour, which are paid for 15 minutes without work.
+void Offer(Cluster& c, int64_t gpus) {
+  c.engine().SetOfferedNodes({{MakeNode("offer", gpus), 4'000'000, absl::Minutes(15)}});
+}
+
 TEST(BuyingTest, AboveItsQuotaAQueueMayPreferNodes) {
   Cluster c;
   AQueueAtItsQuota(c);
-  c.engine().SetOfferedNodes({MakeNode("offer", 4)});
-  c.engine().SetBuysFirst({"q"});
+  Offer(c, 4);
+  c.engine().SetOverQuota({{"q", OverQuota::kBuyNodes}});
   c.Run();
   EXPECT_THAT(c.Evicted(), IsEmpty());
   EXPECT_EQ(c.CodeOf("high"), Code::kInsufficientCapacity);
@@ -38,8 +45,8 @@ TEST(BuyingTest, AboveItsQuotaAQueueMayPreferNodes) {
 TEST(BuyingTest, OtherQueuesEvict) {
   Cluster c;
   AQueueAtItsQuota(c);
-  c.engine().SetOfferedNodes({MakeNode("offer", 4)});
-  c.engine().SetBuysFirst({"other"});
+  Offer(c, 4);
+  c.engine().SetOverQuota({{"other", OverQuota::kBuyNodes}});
   c.Run();
   EXPECT_THAT(c.Evicted(), Not(IsEmpty()));
 }
@@ -48,8 +55,8 @@ TEST(BuyingTest, WhatNoNodeOnOfferHoldsIsNotWaitedFor) {
   for (const bool small : {false, true}) {
     Cluster c;
     AQueueAtItsQuota(c);
-    if (small) c.engine().SetOfferedNodes({MakeNode("offer", 1)});
-    c.engine().SetBuysFirst({"q"});
+    if (small) Offer(c, 1);
+    c.engine().SetOverQuota({{"q", OverQuota::kBuyNodes}});
     c.Run();
     EXPECT_THAT(c.Evicted(), Not(IsEmpty())) << small;
   }
@@ -59,8 +66,8 @@ TEST(BuyingTest, WhatNoNodeOnOfferHoldsIsNotWaitedFor) {
 TEST(BuyingTest, WhatTheAutoscalerCannotServeEvicts) {
   Cluster c;
   AQueueAtItsQuota(c);
-  c.engine().SetOfferedNodes({MakeNode("offer", 4)});
-  c.engine().SetBuysFirst({"q"});
+  Offer(c, 4);
+  c.engine().SetOverQuota({{"q", OverQuota::kBuyNodes}});
   const CycleResult cycle = c.Run();
   ASSERT_THAT(c.Evicted(), IsEmpty());
   const uint64_t kind = testing::FindWaiting(c.state(), cycle, "high")->demand_kind;
@@ -78,10 +85,47 @@ TEST(BuyingTest, WithinQuotaNobodyWaitsForNodes) {
   c.Node("n", 2);
   c.Pod(Job("borrowed", "over", 2, 1).On("n"));
   c.Pod(Job("entitled", "rich", 2, 2));
-  c.engine().SetOfferedNodes({MakeNode("offer", 4)});
-  c.engine().SetBuysFirst({"rich", "over"});
+  Offer(c, 4);
+  c.engine().SetOverQuota({{"rich", OverQuota::kBuyNodes}, {"over", OverQuota::kBuyNodes}});
   c.Run();
   EXPECT_THAT(c.Evicted(), Not(IsEmpty()));
+}
+
+// Both pods take half of the node: 2 dollars an hour. New nodes waste a quarter of an hour of that.
+TEST(BuyingTest, WorkIsWeighedAgainstNodes) {
+  for (const auto& [ran_s, evicts] :
+       {std::pair<int64_t, bool>(0, true), {900, true}, {901, false}, {1'000'000'000, false}}) {
+    Cluster c;
+    c.Queue("q", 2);
+    c.Node("n", 2);
+    c.Pod(Job("low", "q", 2, 1).Priority("low", 10).On("n").Started(kNow - ran_s));
+    c.Pod(Job("high", "q", 2, 2).Priority("high", 90));
+    Offer(c, 4);
+    c.engine().SetOverQuota({{"q", OverQuota::kWeigh}});
+    c.Run(kNow);
+    EXPECT_EQ(!c.Evicted().empty(), evicts) << ran_s;
+    if (evicts) continue;
+    EXPECT_EQ(c.CodeOf("high"), Code::kInsufficientCapacity);
+    EXPECT_THAT(c.DetailsOf("high"), HasSubstr("worth more than the $0.50 that new nodes cost"));
+  }
+}
+
+// The victim needs more than any node on offer has: nothing that can be had replaces its work.
+TEST(BuyingTest, WorkThatNoNodeOnOfferHoldsIsWorthMoreThanNodes) {
+  for (const bool started : {false, true}) {
+    Cluster c;
+    c.Queue("q", 2);
+    c.Node("n", 2);
+    auto low = Job("low", "q", 2, 1).Priority("low", 10).On("n");
+    if (started) low.Started(kNow - 1);
+    c.Pod(low);
+    c.Pod(Job("high", "q", 1, 2).Priority("high", 90));
+    c.Pod(Job("fill", "q", 1, 3).Priority("high", 90));
+    Offer(c, 1);
+    c.engine().SetOverQuota({{"q", OverQuota::kWeigh}});
+    c.Run(kNow);
+    EXPECT_EQ(c.Evicted().empty(), started);
+  }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -53,9 +54,9 @@ struct CycleInputs {
   Reservations& reservations;
   const model::Resources& total;  // what fair share divides
   const OfferedLabels& offered;   // of nodes that may be bought
-  const std::vector<model::Node>& offered_nodes;
+  const std::vector<model::OfferedNode>& offered_nodes;
   const absl::flat_hash_set<uint64_t>* unservable;             // null: none
-  const std::set<std::string>& buys_first;                     // leaf queues
+  const std::map<std::string, OverQuota>& over_quota;          // leaf queues; others: kEvict
   const std::function<bool(const state::NodeInfo&)>& is_late;  // null: no node is
   const framework::Framework& framework;
   SearchBudget& budget;

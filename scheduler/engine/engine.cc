@@ -122,9 +122,9 @@ class Engine::Impl final : public state::StateSubscriber, public queues::QueueOb
   std::vector<state::WorkloadId> unsettled;  // filed without; perhaps gone since
   std::set<std::string> unknown_queues;      // pods run in them, and the tree has no such name
   OfferedLabels offered;
-  std::vector<model::Node> offered_nodes;
+  std::vector<model::OfferedNode> offered_nodes;
   const absl::flat_hash_set<uint64_t>* unservable = nullptr;
-  std::set<std::string> buys_first;
+  std::map<std::string, OverQuota> over_quota;
   std::function<bool(const state::NodeInfo&)> is_late;
   SearchBudget search_budget;
   SearchAnswers search_answers{pending};
@@ -264,7 +264,7 @@ CycleInputs Engine::Impl::Inputs(const model::Resources& total, absl::Time now) 
           .offered = offered,
           .offered_nodes = offered_nodes,
           .unservable = unservable,
-          .buys_first = buys_first,
+          .over_quota = over_quota,
           .is_late = is_late,
           .framework = *framework,
           .budget = search_budget,
@@ -404,7 +404,7 @@ void Engine::SetOfferedLabels(std::vector<std::vector<std::string>> labels) {
   impl_->offered = std::move(labels);
 }
 
-void Engine::SetOfferedNodes(std::vector<model::Node> nodes) {
+void Engine::SetOfferedNodes(std::vector<model::OfferedNode> nodes) {
   impl_->offered_nodes = std::move(nodes);
 }
 
@@ -412,8 +412,8 @@ void Engine::SetUnservable(const absl::flat_hash_set<uint64_t>* kinds) {
   impl_->unservable = kinds;
 }
 
-void Engine::SetBuysFirst(std::set<std::string> leaf_queues) {
-  impl_->buys_first = std::move(leaf_queues);
+void Engine::SetOverQuota(std::map<std::string, OverQuota> leaf_queues) {
+  impl_->over_quota = std::move(leaf_queues);
 }
 
 void Engine::SetLateNodes(std::function<bool(const state::NodeInfo&)> is_late) {

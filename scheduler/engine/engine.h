@@ -22,6 +22,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,7 +36,9 @@
 #include "queues/tree.h"
 #include "queues/usage.h"
 #include "scheduler/engine/history.h"
+#include "scheduler/engine/over_quota.h"
 #include "scheduler/framework/framework.h"
+#include "scheduler/model/offered_node.h"
 #include "scheduler/state/cluster_state.h"
 #include "scheduler/verdict/domains.h"
 #include "scheduler/verdict/verdict.h"
@@ -267,16 +270,16 @@ class Engine {
   // The labels of nodes that may be bought, a sorted list for each kind of node. Without: what is
   // bound to a topology makes no demand.
   void SetOfferedLabels(std::vector<std::vector<std::string>> labels);
-  // An empty node of each kind that may be bought. Pods that none of them and no present node could
-  // take are not charged to their queues in demand.
-  void SetOfferedNodes(std::vector<model::Node> nodes);
+  // One of each kind that may be bought. Pods that none of them and no present node could take are
+  // not charged to their queues in demand.
+  void SetOfferedNodes(std::vector<model::OfferedNode> nodes);
   // The kinds of demand (Waiting::demand_kind) for which no nodes can be provisioned now. They are
   // not charged to their queues, so that they hold no other demand below a limit. Borrowed: each
   // cycle reads the set. Without: none.
   void SetUnservable(const absl::flat_hash_set<uint64_t>* kinds);
-  // The leaf queues that prefer new nodes to evictions for what they hold above their quota
-  // (buying.h). Without: none.
-  void SetBuysFirst(std::set<std::string> leaf_queues);
+  // What leaf queues do for what they hold above their quota (buying.h). Those that are not named
+  // evict.
+  void SetOverQuota(std::map<std::string, OverQuota> leaf_queues);
   // Which nodes, of those that pods are only promised to, are later than expected. Promises there
   // hold no headroom of a limit back from what can start (actions/allocate.h). Without: none is.
   void SetLateNodes(std::function<bool(const state::NodeInfo&)> is_late);

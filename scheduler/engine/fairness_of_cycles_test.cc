@@ -99,7 +99,7 @@ TEST_F(SmallBudgetTest, WhatFitsNoNodeEvenIfItIsEmptyIsNotSearchedFor) {
 TEST(DemandTest, APodThatCanNeverRunTakesNoLimitFromOthers) {
   Cluster c;  // the hook is on, there is no node yet
   c.Queue("q", 2, 2);
-  c.engine().SetOfferedNodes({MakeNode("offer", 8)});
+  c.engine().SetOfferedNodes({{MakeNode("offer", 8)}});
   c.Pod(Job("typo", "q", 2, 1).NodeSelector("gpu", "h1OO"));
   c.Pod(Job("next", "q", 2, 2));
   const CycleResult& result = c.Run();

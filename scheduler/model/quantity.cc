@@ -1,5 +1,6 @@
 #include "scheduler/model/quantity.h"
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 
@@ -7,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "scheduler/model/resources.h"
 
@@ -169,6 +171,15 @@ absl::StatusOr<int64_t> ParseDollars(absl::string_view text) {
     return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is negative"));
   }
   return micro_usd;
+}
+
+std::string FormatDollars(int64_t micro_usd) {
+  // To the cent above a dollar, exact below: prices of small types differ in the fourth digit.
+  const int64_t dollars = micro_usd / 1000000, rest = micro_usd % 1000000;
+  if (dollars > 0 || rest == 0) return absl::StrFormat("$%d.%02d", dollars, rest / 10000);
+  std::string digits = absl::StrFormat("%06d", rest);
+  digits.erase(std::max<size_t>(2, digits.find_last_not_of('0') + 1));
+  return absl::StrCat("$0.", digits);
 }
 
 }  // namespace fairlead::model

@@ -28,5 +28,6 @@ absl::StatusOr<int64_t> ParseDecimal(absl::string_view text, int64_t units_per_o
 // Dollars ("12.50") in millionths. InvalidArgument if it is no plain decimal number, or negative.
 inline constexpr int64_t kMicroUsdPerUsd = 1'000'000;
 absl::StatusOr<int64_t> ParseDollars(absl::string_view text);
+std::string FormatDollars(int64_t micro_usd);  // "$55.04"
 
 }  // namespace fairlead::model

@@ -279,6 +279,9 @@ QueueFacts ReadQueue(const Json& queue) {
   if (out.gpu_limit != kNoLimit && (out.gpu_quota == kNoLimit || out.gpu_quota > out.gpu_limit)) {
     out.odd = true;
   }
+  const std::string over_quota =
+      TextAt(queue, {"metadata", "annotations", "fairlead.dev/over-quota"});
+  out.may_buy = !over_quota.empty() && over_quota != "Evict";
   return out;
 }
 

@@ -95,6 +95,7 @@ struct QueueFacts {
   int64_t gpu_quota = 0, gpu_limit = 0, cpu_quota = 0, cpu_limit = 0, memory_quota = 0,
           memory_limit = 0;
   bool odd = false;
+  bool may_buy = false;  // rather than evict, above its quota
 };
 
 struct GroupFacts {

@@ -142,9 +142,13 @@ Json MakeQueue(const Operation& fields) {
                  {"memory", Bounds(fields, "memory")}}}};
   if (!fields.Text("parent").empty()) spec["parentQueue"] = fields.Text("parent");
   if (!fields.Text("priority").empty()) spec["priority"] = fields.Number("priority");
+  Json meta = {{"name", fields.Text("name")}};
+  if (!fields.Text("over_quota").empty()) {
+    meta["annotations"]["fairlead.dev/over-quota"] = fields.Text("over_quota");
+  }
   return {{"apiVersion", "scheduling.run.ai/v2"},
           {"kind", "Queue"},
-          {"metadata", {{"name", fields.Text("name")}}},
+          {"metadata", meta},
           {"spec", spec}};
 }
 

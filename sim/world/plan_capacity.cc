@@ -25,6 +25,9 @@ class Capacity : PlanDice {
     }
     for (int64_t b = random_.Between(1, 3); b > 0; --b) Buffer(absl::StrCat("b", b));
     for (int64_t r = random_.Between(0, 3); r > 0; --r) Request(absl::StrCat("r", r));
+    for (Operation& each : plan_.operations) {
+      if (each.verb == "queue" && !each.Text("parent").empty()) OverQuota(each);
+    }
   }
 
  private:
@@ -37,6 +40,11 @@ class Capacity : PlanDice {
   std::string AnyTemplate() { return absl::StrCat("t", random_.Between(0, kTemplates)); }
   int64_t Gone() { return plan_.end_ms - random_.Between(1, 20) * kSecond; }
 
+  void OverQuota(Operation& queue) {
+    const int64_t policy = random_.Between(0, 3);
+    if (policy > 0)
+      queue.With("over_quota", policy == 1 ? "BuyNodes" : policy == 2 ? "Weigh" : "?");
+  }
   void Buffer(const std::string& name) {
     const int64_t gone = Gone();
     for (int64_t times = random_.Between(1, 3); times > 0; --times) {

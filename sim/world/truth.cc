@@ -491,6 +491,8 @@ bool Truth::CouldPreempt(const Workload& workload) const {
   const PodRow& pod = *workload.waiting.front();
   const ClassRow own = ClassOf(pod.facts.priority_class);
   if (workload.group != nullptr || !pod.facts.plain || !own.exists) return false;
+  const auto queue = queues_.find(pod.queue);
+  if (queue != queues_.end() && queue->second.facts.may_buy) return false;
   if (own.value <= kDefaultPriority || own.value >= 100) return false;
   const auto is_lower = [&](const std::string& name) {
     const ClassRow other = ClassOf(name);

@@ -106,6 +106,12 @@ TEST_F(TruthTest, APodMayEvictOneOfALowerClassOfItsQueue) {
   const std::map<std::string, bool> expected = {
       {"ns/equal", false}, {"ns/high", true}, {"ns/larger", false}};
   EXPECT_EQ(may, expected);
+  const auto buy = [](Json& queue) {
+    queue["metadata"]["annotations"]["fairlead.dev/over-quota"] = "Weigh";
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(server_.Modify(ResourceType::kQueues, "", "q", buy, "test").ok());
+  for (const Workload& workload : truth_.Waiting()) EXPECT_FALSE(truth_.CouldPreempt(workload));
 }
 
 // Fairlead takes it off again when the node is needed before it is drained.

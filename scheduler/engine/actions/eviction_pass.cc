@@ -10,6 +10,7 @@
 #include "queues/job_order.h"
 #include "queues/limits.h"
 #include "scheduler/engine/actions/eviction_effects.h"
+#include "scheduler/model/quantity.h"
 #include "scheduler/state/transaction.h"
 
 namespace fairlead::engine {
@@ -24,6 +25,15 @@ constexpr absl::string_view kNotEvaluated =
     "victims not evaluated yet: the search budget of each cycle goes to earlier requests first";
 constexpr absl::string_view kPrefersNodes =
     "no pod is evicted for it while nodes can be had: so its queue prefers above its quota";
+// Those that are evicted: others were bound or promised a place in this cycle.
+std::vector<state::PodId> RunningOf(const std::vector<Victim>& victims) {
+  std::vector<state::PodId> running;
+  for (const Victim& victim : victims) {
+    if (!victim.from.fresh && !victim.from.promised) running.push_back(victim.pod);
+  }
+  return running;
+}
+
 constexpr absl::string_view kEvictionsPause =
     "no eviction for now: pods were evicted for it before, and it lost its place";
 
@@ -198,6 +208,7 @@ void EvictionPass::Help(Outcome& outcome) {
   if (c_.fresh.empty()) {
     for (const Binding& binding : c_.decisions.bindings) c_.fresh.insert(binding.pod);
   }
+  const bool weighs = buying_.Weighs(outcome);
   const queues::QueueLedger before = in_.tracker.ledger();
   const SearchStep step{workload, outcome.leaf, outcome.step, outcome.step_request, limit_blocked};
   std::string broken;
@@ -223,7 +234,7 @@ void EvictionPass::Help(Outcome& outcome) {
     return;
   }
   // Promises alone are not changed: capacity that no pod holds is allocate's to give out.
-  if (!TakesBindings(found)) return;
+  if (!TakesBindings(found) || (weighs && PrefersNodesTo(outcome, found.victims))) return;
   txn.Commit();
   RecordPreemptor(outcome, workload, found.victims);
   const std::vector<Victim> fresh = RecordVictims(c_, policy_, outcome, before, found.victims);
@@ -233,10 +244,7 @@ void EvictionPass::Help(Outcome& outcome) {
 
 void EvictionPass::RecordPreemptor(const Outcome& outcome, const state::Workload& workload,
                                    const std::vector<Victim>& victims) {
-  std::vector<state::PodId> evicted;
-  for (const Victim& victim : victims) {
-    if (!victim.from.fresh && !victim.from.promised) evicted.push_back(victim.pod);
-  }
+  const std::vector<state::PodId> evicted = RunningOf(victims);
   policy_.Evicts(evicted);
   if (!evicted.empty()) in_.eviction_backoff.OnEvicted(workload);
   in_.preemptors.Add({workload.id, workload.uid, outcome.leaf, outcome.step_request}, evicted,
@@ -260,6 +268,17 @@ bool EvictionPass::DelaysEviction(Outcome& outcome, const state::Workload& workl
 bool EvictionPass::PrefersNodes(Outcome& outcome, const state::Workload& workload) {
   if (!buying_.Prefers(outcome)) return false;
   if (policy_.MayHaveVictims(outcome, workload)) AddDetail(outcome, kPrefersNodes);
+  return true;
+}
+
+bool EvictionPass::PrefersNodesTo(Outcome& outcome, const std::vector<Victim>& victims) {
+  const std::optional<int64_t> waste = buying_.PrefersTo(outcome, RunningOf(victims));
+  if (!waste.has_value()) return false;
+  // Without what the work is worth, which grows all the time.
+  AddDetail(outcome, absl::StrCat("no pod is evicted for it while nodes can be had: the work that "
+                                  "would be lost is worth more than the ",
+                                  model::FormatDollars(*waste),
+                                  " that new nodes cost while they do no work"));
   return true;
 }
 

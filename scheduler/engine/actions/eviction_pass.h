@@ -105,6 +105,8 @@ class EvictionPass {
   bool DelaysEviction(Outcome& outcome, const state::Workload& workload);
   // True, and the outcome says so: nodes are provisioned for it, and nothing is evicted (buying.h).
   bool PrefersNodes(Outcome& outcome, const state::Workload& workload);
+  // The same about these victims, of which some run.
+  bool PrefersNodesTo(Outcome& outcome, const std::vector<Victim>& victims);
   // True, and the outcome is written, if an equal search has failed in this pass.
   bool KnownToFail(Outcome& outcome, const state::Workload& workload);
   SearchOutcome Search(state::Transaction& txn, const queues::QueueLedger& before,
