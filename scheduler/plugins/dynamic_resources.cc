@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -11,6 +10,7 @@
 #include "scheduler/plugins/common.h"
 #include "scheduler/state/device_placement.h"
 #include "scheduler/state/extended_claims.h"
+#include "scheduler/state/promised_devices.h"
 
 namespace fairlead::plugins {
 namespace {
@@ -56,78 +56,11 @@ bool HeldOn(const Context& context, const ClaimRow& row, const state::NodeInfo& 
   return carrier.node == node.id && state::IsAllocated(carrier.status);
 }
 
-// Does the claim controller free the claim, which no live pod names? It takes its time after the
-// last pod is gone, and until then the devices are promised as those of a terminating pod are.
-bool IsBeingFreed(const model::ResourceClaim& claim) {
-  if (claim.reserved_for_others) return false;
-  return claim.meta.deletion.has_value() || !claim.reserved_for.empty() ||
-         std::any_of(claim.meta.owners.begin(), claim.meta.owners.end(),
-                     [](const auto& owner) { return owner.controller && owner.kind == "Pod"; });
-}
-
 // Can the pod have the device, which may be held by a claim?
 bool CanHave(const Context& context, Capacity capacity, const NodeDevice& device) {
   if (capacity == Capacity::kEmpty) return true;
-  const state::DeviceAllocator& book = context.state.devices();
-  const std::string* holder = book.HolderOf(device.key);
-  if (holder == nullptr) return true;
-  if (capacity != Capacity::kFuture) return false;
-  const ClaimRow& row = *book.Find(*holder);
-  bool left = false;
-  for (const state::PodId id : row.consumers) {
-    const state::PodRecord& pod = context.state.pod(id);
-    // Promised another place in this cycle, or terminating: it gives back what it holds.
-    if (pod.status == state::PodStatus::kReleasing || pod.status == state::PodStatus::kPipelined ||
-        state::IsFinished(pod.status)) {
-      left = true;
-    } else if (pod.node != state::kNoId || row.object.IsReservedFor(pod.uid)) {
-      return false;
-    }
-  }
-  return left || IsBeingFreed(row.object);
-}
-
-// What pods that are promised room on the node ask for by claims. Demands of different selectors
-// may want the same devices, so numbers alone would promise a device twice.
-struct Promises {
-  model::ResourceList demands;
-  std::vector<std::string> kept;  // claims that keep the devices they hold, of this pod too
-};
-
-Promises PromisesOn(const Context& context, const state::NodeInfo& node) {
-  Promises promises;
-  promises.kept = context.pod_class.spec->claims_to_join;
-  for (const state::PodId id : node.pods) {
-    if (context.state.pod(id).status != state::PodStatus::kPipelined) continue;
-    const model::PodSpec& spec = *context.state.class_of(id).spec;
-    for (const auto& [name, amount] : spec.requests) {
-      if (state::IsDemand(name)) model::Add(promises.demands, name, amount);
-    }
-    if (state::SourceOf(node.object, *spec.extended) == state::DeviceSource::kClaim) {
-      for (const auto& [name, amount] : spec.extended->demands) {
-        model::Add(promises.demands, name, amount);
-      }
-    }
-    promises.kept.insert(promises.kept.end(), spec.claims_to_join.begin(),
-                         spec.claims_to_join.end());
-  }
-  std::sort(promises.kept.begin(), promises.kept.end());
-  promises.kept.erase(std::unique(promises.kept.begin(), promises.kept.end()), promises.kept.end());
-  // What a promised pod carries of these claims is no other device than theirs.
-  for (const std::string& key : promises.kept) {
-    const ClaimRow* row = context.state.devices().Find(key);
-    if (row == nullptr || row->devices.empty() || row->consumers.empty()) continue;
-    const state::PodRecord& carrier = context.state.pod(row->consumers.front());
-    const auto held = context.state.devices().AskOf(row->object);
-    if (carrier.status != state::PodStatus::kPipelined || carrier.node != node.id || !held.ok()) {
-      continue;
-    }
-    for (const state::RequestDemand& demand : *held) {
-      model::Set(promises.demands, demand.demand,
-                 std::max<int64_t>(0, model::Get(promises.demands, demand.demand) - demand.count));
-    }
-  }
-  return promises;
+  if (capacity == Capacity::kFuture) return state::IsComing(context.state, device);
+  return context.state.devices().HolderOf(device.key) == nullptr;
 }
 
 // What the pod asks for by claims that hold nothing yet.
@@ -196,23 +129,21 @@ bool DynamicResources::Filter(const Context& context, const state::NodeInfo& nod
   }
   if (open.empty() && spec.claims_to_join.empty()) return true;
   const state::DeviceAllocator& book = context.state.devices();
-  const bool empty = context.capacity == Capacity::kEmpty;
-  const Promises promises = empty ? Promises() : PromisesOn(context, node);
-  const auto place = [&](const model::ResourceList& demands, Capacity capacity) {
-    const auto can_have = [&](const NodeDevice& device) {
-      const std::string* holder = book.HolderOf(device.key);
-      const bool kept = holder != nullptr &&
-                        std::binary_search(promises.kept.begin(), promises.kept.end(), *holder);
-      return !kept && CanHave(context, capacity, device);
-    };
-    return PlaceDevices(book, node.name(), demands, can_have).outcome;
-  };
-  auto outcome = open.empty() ? state::ChoiceOutcome::kFound : place(open, context.capacity);
-  if (outcome == state::ChoiceOutcome::kFound && !promises.demands.empty()) {
-    model::ResourceList both = promises.demands;
-    for (const auto& [name, amount] : open) model::Add(both, name, amount);
-    outcome = place(both, Capacity::kFuture);
+  state::DevicePromises promises;
+  if (context.capacity != Capacity::kEmpty) {
+    promises = state::PromisesOn(context.state, node, spec.claims_to_join);
   }
+  if (open.empty() && promises.demands.empty()) return true;
+  const auto can_have = [&](const NodeDevice& device) {
+    return !promises.Keeps(book, device) && CanHave(context, context.capacity, device);
+  };
+  const auto can_come = [&](const NodeDevice& device) {
+    return !promises.Keeps(book, device) && state::IsComing(context.state, device);
+  };
+  const state::PromisedBesides besides{promises.demands, can_come};
+  const auto outcome = state::PlaceDevices(book, node.name(), open, can_have,
+                                           promises.demands.empty() ? nullptr : &besides)
+                           .outcome;
   switch (outcome) {
     case state::ChoiceOutcome::kFound:
       return true;

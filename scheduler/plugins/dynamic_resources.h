@@ -2,8 +2,9 @@
 //  Filter: nothing is wrong with the claims themselves (state::ClusterState says what); a claim
 //    that is held already, or that another pod carries, is held on this node, and not all pods that
 //    use it terminate; and for all that the pod brings along together there is a choice of exact
-//    devices (state/device_placement.h; NodeResourcesFit has compared numbers only). A search for
-//    it that takes too long is a refusal with a reason of its own.
+//    devices (state/device_placement.h; NodeResourcesFit has compared numbers only), beside which
+//    what other pods are promised on the node stays possible (state/promised_devices.h). A search
+//    for it that takes too long is a refusal with a reason of its own.
 // Args as upstream's, checked and without effect: {"filterTimeout", "bindingTimeout"}.
 // Thread-safety: stateless. Complexity: O(devices of the node x requests of the pod), and the bound
 // of state/device_choice.h.

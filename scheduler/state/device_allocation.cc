@@ -69,7 +69,8 @@ bool DeviceAllocator::IsWhole(absl::string_view key) const {
   return DealDevices(*this, node, row->object, row->devices).has_value();
 }
 
-void DeviceAllocator::Take(const std::vector<std::string>& keys, absl::string_view node) {
+void DeviceAllocator::Take(const std::vector<std::string>& keys, absl::string_view node,
+                           const PromisedBesides* besides) {
   std::vector<std::string> open;
   for (const std::string& key : keys) {
     const ClaimRow& row = claims_.at(key);
@@ -81,12 +82,15 @@ void DeviceAllocator::Take(const std::vector<std::string>& keys, absl::string_vi
       open.push_back(key);
     }
   }
-  if (ReuseLast(open, node) || AllocateTogether(open, node)) return;
+  if (open.empty()) return;
+  if (ReuseLast(open, node, besides) || AllocateTogether(open, node, besides)) return;
   // The pod is there whatever we think: each of its claims gets what it can.
-  for (const std::string& key : open) AllocateTogether({key}, node);
+  if (besides != nullptr && AllocateTogether(open, node, nullptr)) return;
+  for (const std::string& key : open) AllocateTogether({key}, node, nullptr);
 }
 
-bool DeviceAllocator::ReuseLast(const std::vector<std::string>& keys, absl::string_view node) {
+bool DeviceAllocator::ReuseLast(const std::vector<std::string>& keys, absl::string_view node,
+                                const PromisedBesides* besides) {
   std::set<std::string> taken;
   for (const std::string& key : keys) {
     const ClaimRow& row = claims_.at(key);
@@ -97,21 +101,28 @@ bool DeviceAllocator::ReuseLast(const std::vector<std::string>& keys, absl::stri
     }
     if (!DealDevices(*this, node, row.object, row.last).has_value()) return false;
   }
+  if (besides != nullptr) {
+    const auto are_left = [&](const NodeDevice& device) {
+      return !taken.contains(device.key) && besides->can_have(device);
+    };
+    if (PlaceDevices(*this, node, besides->demands, are_left).outcome != ChoiceOutcome::kFound) {
+      return false;
+    }
+  }
   for (const std::string& key : keys) Hold(key, claims_.at(key), claims_.at(key).last);
   return true;
 }
 
-bool DeviceAllocator::AllocateTogether(const std::vector<std::string>& keys,
-                                       absl::string_view node) {
+bool DeviceAllocator::AllocateTogether(const std::vector<std::string>& keys, absl::string_view node,
+                                       const PromisedBesides* besides) {
   model::ResourceList asks;
   for (const std::string& key : keys) {
     const absl::StatusOr<std::vector<RequestDemand>> asked = AskOf(claims_.at(key).object);
     if (!asked.ok()) return false;
     for (const RequestDemand& demand : *asked) model::Add(asks, demand.demand, demand.count);
   }
-  PlacedDevices placed = PlaceDevices(*this, node, asks, [this](const NodeDevice& device) {
-    return HolderOf(device.key) == nullptr;
-  });
+  const auto is_free = [this](const NodeDevice& device) { return HolderOf(device.key) == nullptr; };
+  PlacedDevices placed = PlaceDevices(*this, node, asks, is_free, besides);
   if (placed.outcome != ChoiceOutcome::kFound) return false;
   std::map<std::string, std::vector<std::string>> left;  // by plain demand
   for (auto& [demand, devices] : placed.demands) left[demand] = std::move(devices);

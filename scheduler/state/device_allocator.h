@@ -49,6 +49,8 @@ struct NodeDevice {
   std::vector<std::pair<size_t, int64_t>> uses = {};  // counter of the node, thousandths
 };
 
+struct PromisedBesides;  // device_placement.h
+
 // The key of a view. `claim`: "ns/name".
 std::string ViewKey(absl::string_view device_key, absl::string_view claim);
 // The device of a key, which may be a view's.
@@ -149,9 +151,11 @@ class DeviceAllocator {
   [[nodiscard]] bool IsWhole(absl::string_view key) const;
 
   // Gives the unallocated ones of the claims devices of a node: what they had last, or else the
-  // choice of PlaceDevices for all of them. Only if there is none, each claim for itself; a claim
-  // gets all that it asks for, or nothing.
-  void Take(const std::vector<std::string>& keys, absl::string_view node);
+  // choice of PlaceDevices for all of them. Only if there is none, `besides` is not heeded, and at
+  // last each claim is tried for itself; a claim gets all that it asks for, or nothing. `besides`:
+  // null if nothing is promised.
+  void Take(const std::vector<std::string>& keys, absl::string_view node,
+            const PromisedBesides* besides = nullptr);
   // Takes back what a decision gave it; what the API gave it stays.
   void Release(const std::string& key);
 
@@ -196,8 +200,10 @@ class DeviceAllocator {
   void ReadCounters(const std::string& node, std::vector<NodeDevice>& devices);
   // By "driver/pool/set/counter", in thousandths.
   [[nodiscard]] std::map<std::string, int64_t> CountersOfPool(const PoolKey& key) const;
-  bool ReuseLast(const std::vector<std::string>& keys, absl::string_view node);
-  bool AllocateTogether(const std::vector<std::string>& keys, absl::string_view node);
+  bool ReuseLast(const std::vector<std::string>& keys, absl::string_view node,
+                 const PromisedBesides* besides);
+  bool AllocateTogether(const std::vector<std::string>& keys, absl::string_view node,
+                        const PromisedBesides* besides);
   void Hold(const std::string& key, ClaimRow& row, std::vector<std::string> devices);
   void Free(const std::string& key, ClaimRow& row);
   void TellMoved(ClaimId claim, const std::vector<std::string>& devices) const;

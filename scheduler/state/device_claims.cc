@@ -18,7 +18,9 @@
 #include "scheduler/model/api_names.h"
 #include "scheduler/state/claim_fault.h"
 #include "scheduler/state/cluster_state.h"
+#include "scheduler/state/device_placement.h"
 #include "scheduler/state/extended_claims.h"
+#include "scheduler/state/promised_devices.h"
 
 namespace fairlead::state {
 namespace {
@@ -368,7 +370,22 @@ void ClusterState::TakeDevices(PodId id) {
         key == found->second.extended && SourceOf(node.object, extended) != DeviceSource::kClaim;
     if (!by_plugin) carried.push_back(key);
   }
-  devices_.Take(carried, node.name());
+  if (carried.empty()) return;
+  if (pods_[id].status != PodStatus::kBinding) {  // it is there whatever was promised
+    devices_.Take(carried, node.name());
+    return;
+  }
+  const DevicePromises promises =
+      PromisesOn(*this, node, classes_[pods_[id].pod_class].spec->claims_to_join);
+  if (promises.demands.empty()) {
+    devices_.Take(carried, node.name());
+    return;
+  }
+  const auto can_come = [&](const NodeDevice& device) {
+    return !promises.Keeps(devices_, device) && IsComing(*this, device);
+  };
+  const PromisedBesides besides{promises.demands, can_come};
+  devices_.Take(carried, node.name(), &besides);
 }
 
 void ClusterState::ReleaseDevices(PodId id) {

@@ -134,6 +134,23 @@ TEST_F(DevicePartitionsTest, WithoutItsCountersOrOfTwoNodesNoPartitionIsGiven) {
   EXPECT_TRUE(Suits(AddHalves("three", 1), "p0"));
 }
 
+// The promised pod waits for a whole GPU to be given back; until then its counters are used.
+TEST_F(DevicePartitionsTest, WhatIsPromisedUsesNoCountersThatAPlacedPodNeedsNow) {
+  state_.UpsertDeviceObject(Allocated(MakeClaim("ends", 1, kGpuClass, "q"), "p0", {"0"}));
+  model::Pod ends = model::testing::PodBuilder("ns", "ends").Queue("q").On("p0").Deleting();
+  ends.spec.resource_claims = {"ends"};
+  state_.UpsertPod(ends);
+  const PodId promised = AddHalves("promised", 1);
+  const PodId two = AddHalves("two", 2);
+  const PodId late = AddHalves("late", 1);
+  Transaction txn(state_);
+  txn.Pipeline(promised, state_.FindNode("p0"));
+  txn.Allocate(two, state_.FindNode("p0"));
+  EXPECT_THAT(Held("ns/two"), ElementsAre("gpu.nvidia.com/p0/1-a", "gpu.nvidia.com/p0/1-b"));
+  txn.Allocate(late, state_.FindNode("p0"));
+  EXPECT_THAT(Held("ns/late"), IsEmpty());
+}
+
 TEST_F(DevicePartitionsTest, AdminAccessTakesNothingAndIsNotCharged) {
   model::ResourceClaim watch = AllOf(MakeClaim("watch", 1, kGpuClass, "q"));
   watch.requests[0].admin_access = true;

@@ -15,14 +15,12 @@ constexpr int64_t kMaxCountedDevices = 32;
 
 class Question {
  public:
-  Question(const DeviceAllocator& book, absl::string_view node, CanHave can_have)
-      : Question(book, node) {
-    for (const NodeDevice& device : devices_) {
-      free_.push_back(can_have(device));
-      seen_.push_back(true);
-    }
-    ReadCounters(node);
-  }
+  Question(const DeviceAllocator& book, absl::string_view node)
+      : book_(book),
+        devices_(book.DevicesOf(node)),
+        all_known_(book.KnowsAll(node)),
+        seen_(devices_.size(), true),
+        held_(devices_.size(), true) {}
   // About these devices and views alone, whatever they use of counters: that was decided
   // elsewhere.
   Question(const DeviceAllocator& book, absl::string_view node,
@@ -33,11 +31,34 @@ class Question {
         return DeviceOfKey(key) == device.key && (key.size() > device.key.size()) == view;
       });
     };
-    for (const NodeDevice& device : devices_) {
-      free_.push_back(among(device, false));
-      seen_.push_back(among(device, true));
+    for (size_t i = 0; i < devices_.size(); ++i) {
+      free_.push_back(among(devices_[i], false));
+      seen_[i] = among(devices_[i], true);
     }
   }
+
+  // What is added from now on can have these.
+  void SetFree(CanHave can_have) {
+    free_.clear();
+    for (size_t i = 0; i < devices_.size(); ++i) {
+      free_.push_back(can_have(devices_[i]));
+      if (free_[i]) held_[i] = false;
+    }
+  }
+
+  // Of these, partitions are left out for which nothing is left.
+  void DropUsedUp(absl::string_view node) {
+    ReadCounters(node);
+    for (size_t i = 0; HasCounters() && i < devices_.size(); ++i) {
+      if (std::any_of(devices_[i].uses.begin(), devices_[i].uses.end(),
+                      [&](const auto& use) { return use.second > counters_.left[use.first]; })) {
+        free_[i] = false;
+      }
+    }
+  }
+
+  // What a pod requests by claims: those with shapes, then plain demands. Returns their names.
+  PlacedDevices Add(const model::ResourceList& requests);
 
   void AddClaim(const ClaimShape& shape) {
     ChoiceClaim& claim = claims_.emplace_back();
@@ -55,6 +76,22 @@ class Question {
   void AddDemand(const std::string& demand, int64_t count) {
     claims_.emplace_back().requests.push_back({{MakeOption({demand, false, count})}});
   }
+
+  // After all is added: partitions have what is left by the devices that nothing added can have.
+  void ReadCounters(absl::string_view node) {
+    counters_.left = book_.CountersOf(node);
+    counters_.uses.clear();
+    if (counters_.left.empty()) return;
+    for (size_t i = 0; i < devices_.size(); ++i) {
+      counters_.uses.push_back(devices_[i].uses);
+      if (!held_[i] || book_.HolderOf(devices_[i].key) == nullptr) continue;
+      for (const auto& [counter, amount_milli] : devices_[i].uses) {
+        int64_t& left = counters_.left[counter];
+        left = model::SaturatingAdd(left, -amount_milli);
+      }
+    }
+  }
+  [[nodiscard]] bool HasCounters() const { return !counters_.left.empty(); }
 
   [[nodiscard]] DeviceChoice Ask(int64_t max_work = kMaxChoiceWork) const {
     return ChooseDevices(devices_.size(), claims_, counters_, max_work);
@@ -82,22 +119,6 @@ class Question {
   }
 
  private:
-  Question(const DeviceAllocator& book, absl::string_view node)
-      : book_(book), devices_(book.DevicesOf(node)), all_known_(book.KnowsAll(node)) {}
-
-  void ReadCounters(absl::string_view node) {
-    counters_.left = book_.CountersOf(node);
-    if (counters_.left.empty()) return;
-    for (size_t i = 0; i < devices_.size(); ++i) {
-      counters_.uses.push_back(devices_[i].uses);
-      if (free_[i] || book_.HolderOf(devices_[i].key) == nullptr) continue;
-      for (const auto& [counter, amount_milli] : devices_[i].uses) {
-        int64_t& left = counters_.left[counter];
-        left = model::SaturatingAdd(left, -amount_milli);
-      }
-    }
-  }
-
   ChoiceOption MakeOption(const ShapeOption& asked) {
     ChoiceOption option;
     option.count = asked.count;
@@ -140,48 +161,80 @@ class Question {
   const DeviceAllocator& book_;
   const std::vector<NodeDevice>& devices_;
   bool all_known_;
-  std::vector<bool> free_, seen_;  // by device: can be had; by admin access
+  // By device: can be had; by admin access; by nothing that was added.
+  std::vector<bool> free_, seen_, held_;
   ChoiceCounters counters_;
   std::vector<ChoiceClaim> claims_;
 };
 
-}  // namespace
-
-PlacedDevices PlaceDevices(const DeviceAllocator& book, absl::string_view node,
-                           const model::ResourceList& requests, CanHave can_have) {
-  PlacedDevices out;
-  Question question(book, node, can_have);
+PlacedDevices Question::Add(const model::ResourceList& requests) {
+  PlacedDevices added;
   std::map<std::string, int64_t> plain;
   for (const auto& [name, amount] : requests) {
     if (IsDemand(name) && !IsShape(name)) plain[name] += amount;
   }
   for (const auto& [name, amount] : requests) {
-    const ClaimShape* shape = IsShape(name) ? book.FindShape(name) : nullptr;
+    const ClaimShape* shape = IsShape(name) ? book_.FindShape(name) : nullptr;
     if (shape == nullptr) continue;
     const model::ResourceList demands = ShapeDemands(*shape);
     for (int64_t i = 0; i < amount / shape->weight; ++i) {
-      question.AddClaim(*shape);
-      out.claims.emplace_back(name, PlacedDevices::Keys{});
+      AddClaim(*shape);
+      added.claims.emplace_back(name, PlacedDevices::Keys{});
       for (const auto& [demand, count] : demands) plain[demand] -= count;
     }
   }
   for (const auto& [demand, count] : plain) {
     if (count <= 0) continue;
-    question.AddDemand(demand, count);
-    out.demands.emplace_back(demand, PlacedDevices::Keys{});
+    AddDemand(demand, count);
+    added.demands.emplace_back(demand, PlacedDevices::Keys{});
   }
+  return added;
+}
+
+bool Got(const PlacedDevices& placed, const NodeDevice& device) {
+  const auto has = [&](const auto& entry) {
+    return std::find(entry.second.begin(), entry.second.end(), device.key) != entry.second.end();
+  };
+  return std::any_of(placed.claims.begin(), placed.claims.end(), has) ||
+         std::any_of(placed.demands.begin(), placed.demands.end(), has);
+}
+
+}  // namespace
+
+PlacedDevices PlaceDevices(const DeviceAllocator& book, absl::string_view node,
+                           const model::ResourceList& requests, CanHave can_have,
+                           const PromisedBesides* besides) {
+  Question question(book, node);
+  question.SetFree(can_have);
+  if (besides != nullptr) question.DropUsedUp(node);
+  PlacedDevices out = question.Add(requests);
+  if (besides != nullptr) {
+    question.SetFree(besides->can_have);
+    question.Add(besides->demands);
+  }
+  question.ReadCounters(node);
   const DeviceChoice choice = question.Ask();
   out.outcome = choice.outcome;
-  for (size_t i = 0; i < choice.claims.size(); ++i) {
+  if (choice.outcome != ChoiceOutcome::kFound) return out;
+  for (size_t i = 0; i < out.claims.size() + out.demands.size(); ++i) {
     auto& entry = i < out.claims.size() ? out.claims[i] : out.demands[i - out.claims.size()];
     entry.second = question.Keys(i, choice.claims[i]);
+  }
+  // What the promised pods wait for uses counters still.
+  if (besides != nullptr && question.HasCounters()) {
+    const auto chosen = [&](const NodeDevice& device) {
+      return can_have(device) && Got(out, device);
+    };
+    out.outcome = PlaceDevices(book, node, requests, chosen).outcome;
   }
   return out;
 }
 
 int64_t CountClaims(const DeviceAllocator& book, absl::string_view node, const ClaimShape& shape) {
   const auto most = static_cast<int64_t>(book.DevicesOf(node).size());
-  Question question(book, node, [](const NodeDevice&) { return true; });
+  Question question(book, node);
+  question.SetFree([](const NodeDevice&) { return true; });
+  question.ReadCounters(node);
   if (most > 0 && IsOfAdmins(shape)) {
     question.AddClaim(shape);
     return question.Ask(kMaxCountWork).outcome == ChoiceOutcome::kNone ? 0 : kManyClaims;

@@ -10,6 +10,10 @@
 // Partitions have what is left of the node's counters by the devices that the pod cannot have.
 // Admin access reaches devices that others hold, and uses no counters (upstream: it does).
 //
+// Pods may have been promised devices of the node (promised_devices.h): then the choice leaves what
+// they ask for possible. Numbers cannot say that: of devices A and B, which both suit a pod, a
+// promised pod may need B.
+//
 // Thread-safety: pure functions. Complexity: O(devices x demands) and kMaxChoiceWork.
 #pragma once
 
@@ -37,9 +41,18 @@ struct PlacedDevices {
   std::vector<std::pair<std::string, Keys>> demands;  // of claims without shape, all together
 };
 
-// `requests`: of a pod; only what claims made of it is read.
+// What has to stay possible beside a choice.
+struct PromisedBesides {
+  const model::ResourceList& demands;  // of all promised pods of the node
+  CanHave can_have;                    // of what they wait for, too
+};
+
+// `requests`: of a pod; only what claims made of it is read. `besides`: null if nothing is
+// promised. What the pod gets can be had at once, counters included, if `can_have` says so; what is
+// promised may come later.
 PlacedDevices PlaceDevices(const DeviceAllocator& book, absl::string_view node,
-                           const model::ResourceList& requests, CanHave can_have);
+                           const model::ResourceList& requests, CanHave can_have,
+                           const PromisedBesides* besides = nullptr);
 // How many claims of the shape the node could have at most if it were empty. If that is too much
 // to find out, as many as it has devices. Of those that take nothing, kManyClaims.
 inline constexpr int64_t kManyClaims = 1'000'000;
