@@ -8,6 +8,7 @@
 #include "cmd/simtest/belief_checks.h"
 #include "cmd/simtest/catalogue.h"
 #include "core/reconcile/status_updater.h"
+#include "kube/watch/reflector.h"
 
 namespace fairlead::simtest {
 
@@ -90,6 +91,15 @@ void Checks::Blind(const std::string& identity, absl::Time until) {
   // What a leader has lost to another fault it cannot read again.
   if (time_->now() < disturbed_until_) Disturb(until);
   blind_[identity] = Trouble{time_->now(), until};
+}
+
+absl::Time Checks::HeardAgainAt() const {
+  absl::Time at = absl::InfinitePast();
+  const absl::Duration pause = kube::ReflectorOptions().backoff_max;
+  for (const auto& [identity, blind] : blind_) {
+    at = std::max(at, blind.until + pause + kube::kBookmarkPeriodMax);
+  }
+  return at;
 }
 
 bool Checks::IsDisturbed() const { return time_->now() <= disturbed_until_ + kRecovery; }
@@ -212,10 +222,10 @@ void Checks::CheckStorm() {
   for (const Workload& workload : truth_->Waiting()) {
     told += static_cast<int64_t>(workload.waiting.size()) + (workload.group != nullptr ? 1 : 0);
   }
-  const absl::Time calm_since = std::max({others_changed_at_, requested_at_, settled_at_,
-                                          disturbed_until_ + kRecovery, grants_lost_until_}) +
-                                absl::Seconds(1) * told / core::StatusUpdater::kRefreshesPerSecond +
-                                caps_.searched;
+  const absl::Time calm_since =
+      std::max({others_changed_at_, requested_at_, settled_at_, disturbed_until_ + kRecovery,
+                grants_lost_until_, HeardAgainAt()}) +
+      absl::Seconds(1) * told / core::StatusUpdater::kRefreshesPerSecond + caps_.searched;
   if (now - calm_since < absl::Minutes(1)) return;
   if (static_cast<int64_t>(calm_writes_.size()) <= kCalmWrites) return;
   // What a webhook refuses is tried again, at the back-off's longest pause.

@@ -288,6 +288,10 @@ class Checks {
   [[nodiscard]] bool CanBeBought(const sim::world::Workload& workload) const;
   // What was committed before this has reached both replicas.
   [[nodiscard]] absl::Time KnownSince() const;
+  // When every replica that was blind has heard of these objects again: it opens its watch after a
+  // pause, and if nothing changes, a bookmark is the first word. Until then it says that its
+  // objects may be out of date.
+  [[nodiscard]] absl::Time HeardAgainAt() const;
 
   const sim::EventQueue* time_;
   absl::Time start_;
