@@ -228,7 +228,9 @@ class Checks {
  private:
   void OnCommit(const sim::world::ApiServer::Commit& commit);
   void NoteServed(const sim::world::PodFacts& before);
-  void NoteTouched(const sim::world::ApiServer::Commit& commit);
+  // `after`: of a pod that was deleted, what it was at last.
+  void NoteTouched(const std::optional<sim::world::PodFacts>& before,
+                   const sim::world::PodFacts& after);
   void Touch(const sim::world::PodFacts& pod, const std::string& queue);
   void NotePart(const sim::world::PodFacts& pod);
   void NoteWaiting();

@@ -57,9 +57,13 @@ void Checks::OnCommit(const ApiServer::Commit& commit) {
     }
   }
   if (commit.type == ResourceType::kPods) {
-    NoteTouched(commit);
-    if (commit.before != nullptr) NoteServed(sim::world::ReadPod(*commit.before));
-    NotePart(sim::world::ReadPod(commit.after != nullptr ? *commit.after : *commit.before));
+    std::optional<sim::world::PodFacts> before, after;
+    if (commit.before != nullptr) before = sim::world::ReadPod(*commit.before);
+    if (commit.after != nullptr) after = sim::world::ReadPod(*commit.after);
+    const sim::world::PodFacts& last = after.has_value() ? *after : *before;
+    NoteTouched(before, last);
+    if (before.has_value()) NoteServed(*before);
+    NotePart(last);
   }
   if (commit.type == ResourceType::kPods || commit.type == ResourceType::kCapacityBuffers ||
       commit.type == ResourceType::kProvisioningRequests) {
@@ -100,9 +104,8 @@ void Checks::Touch(const sim::world::PodFacts& pod, const std::string& queue) {
 }
 
 // Anything but what Fairlead tells a pod that waits.
-void Checks::NoteTouched(const ApiServer::Commit& commit) {
-  const sim::world::PodFacts after =
-      sim::world::ReadPod(commit.after != nullptr ? *commit.after : *commit.before);
+void Checks::NoteTouched(const std::optional<sim::world::PodFacts>& before,
+                         const sim::world::PodFacts& after) {
   if (!after.ours) return;
   const auto row = truth_->pods().find(after.key());
   if (row == truth_->pods().end()) {
@@ -110,14 +113,13 @@ void Checks::NoteTouched(const ApiServer::Commit& commit) {
     const bool filed = group != truth_->groups().end() && !group->second.facts.queue.empty();
     return Touch(after, filed ? group->second.facts.queue : after.queue_label);
   }
-  if (commit.before == nullptr) return Touch(after, row->second.queue);
-  const sim::world::PodFacts before = sim::world::ReadPod(*commit.before);
+  if (!before.has_value()) return Touch(after, row->second.queue);
   const auto decides = [](const sim::world::PodFacts& pod) {
     return std::tie(pod.uid, pod.node, pod.group, pod.sub_group, pod.queue_label, pod.requests.cpu,
                     pod.terminal, pod.terminating, pod.gated, pod.priority_class);
   };
-  if (decides(before) == decides(after)) return;
-  Touch(before, before.queue_label);
+  if (decides(*before) == decides(after)) return;
+  Touch(*before, before->queue_label);
   Touch(after, row->second.queue);
 }
 

@@ -83,7 +83,9 @@ size_t EventQueue::DrainInto(std::vector<ClusterEvent>& out, absl::Duration max_
   } else if (max_wait > absl::ZeroDuration()) {
     ready_.wait_for(lock, absl::ToChronoNanoseconds(max_wait), has_work);
   }
-  if (!events_.empty()) ready_.wait_until(lock, gathered, [this] { return woken_; });
+  if (gather > absl::ZeroDuration() && !events_.empty()) {
+    ready_.wait_until(lock, gathered, [this] { return woken_; });
+  }
   woken_ = false;
   const size_t count = events_.size();
   if (out.empty()) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "scheduler/engine/hypothesis.h"
 
@@ -181,11 +180,15 @@ std::string NodeOrders::CheckConsistency() const {
     if (order->domains != nullptr && !framework_.ByDomain(state_.pod_class(pod_class))) continue;
     // It is made anew before it is asked.
     if (!IsCurrent(*order, pod_class)) continue;
-    absl::flat_hash_set<state::NodeId> changed;
-    for (uint64_t i = order->seen; i < changes_.end(); ++i) changed.insert(changes_.At(i));
+    std::vector<bool> changed;
+    for (uint64_t i = order->seen; i < changes_.end(); ++i) {
+      const state::NodeId id = changes_.At(i);
+      if (id >= changed.size()) changed.resize(id + 1);
+      changed[id] = true;
+    }
     const framework::ClassPlugins plugins = framework_.PluginsOf(state_.pod_class(pod_class));
     const auto check = [&](state::NodeId id) -> std::string {
-      if (changed.contains(id)) return "";
+      if (id < changed.size() && changed[id]) return "";
       const std::string wrong = CheckSlot(*order, plugins, pod_class, id);
       if (wrong.empty()) return "";
       return absl::StrCat("order of nodes for class ", pod_class, ": node ", id, " ", wrong);

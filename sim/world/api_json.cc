@@ -2,7 +2,7 @@
 
 namespace fairlead::sim::world {
 
-const Json* At(const Json* from, const char* step) {
+const Json* At(const Json* from, absl::string_view step) {
   if (from == nullptr || !from->is_object()) return nullptr;
   const auto found = from->find(step);
   return found == from->end() ? nullptr : &*found;
@@ -10,7 +10,7 @@ const Json* At(const Json* from, const char* step) {
 
 const Json* At(const Json& from, JsonPath path) {
   const Json* at = &from;
-  for (const char* step : path) at = At(at, step);
+  for (const absl::string_view step : path) at = At(at, step);
   return at;
 }
 
@@ -46,8 +46,8 @@ const Json& ItemsAt(const Json& from, JsonPath path) {
 Json& MakeObject(Json& from, JsonPath path) {
   Json* at = &from;
   if (!at->is_object()) *at = Json::object();
-  for (const char* step : path) {
-    at = &(*at)[step];
+  for (const absl::string_view step : path) {
+    at = &(*at)[std::string(step)];
     if (!at->is_object()) *at = Json::object();
   }
   return *at;
@@ -55,7 +55,7 @@ Json& MakeObject(Json& from, JsonPath path) {
 
 bool Erase(Json& from, JsonPath parent, const char* field) {
   Json* at = &from;
-  for (const char* step : parent) {
+  for (const absl::string_view step : parent) {
     if (!at->is_object()) return false;
     const auto found = at->find(step);
     if (found == at->end()) return false;

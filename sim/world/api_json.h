@@ -12,12 +12,12 @@
 
 namespace fairlead::sim::world {
 
-using JsonPath = std::initializer_list<const char*>;
+using JsonPath = std::initializer_list<absl::string_view>;
 
 // Null if a step is missing or is no object.
 const Json* At(const Json& from, JsonPath path);
 // One step, of what another step led to: null from null.
-const Json* At(const Json* from, const char* step);
+const Json* At(const Json* from, absl::string_view step);
 // Empty unless there is a string.
 std::string TextAt(const Json& from, JsonPath path);
 std::string Text(const Json* value);

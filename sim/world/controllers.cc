@@ -125,9 +125,9 @@ void Controllers::Reconcile(const std::string& name) {
   for (const std::string& pod : job.pods) {
     const Json* object = server_->Find(ResourceType::kPods, job.ns, pod);
     if (object == nullptr) continue;
-    const PodFacts facts = ReadPod(*object);
-    if (facts.succeeded) ++succeeded;
-    if (!facts.terminal && !facts.terminating) live.push_back(pod);
+    const PodLife life = ReadPodLife(*object);
+    if (life.succeeded) ++succeeded;
+    if (!life.terminal && !life.terminating) live.push_back(pod);
   }
   if (!job.deployment && succeeded >= job.wanted) {
     if (job.pods.empty()) {

@@ -89,7 +89,7 @@ bool StaysOnItsNode(const Json* metadata) {
   });
 }
 
-int64_t ReadBound(const Json* resource, const char* field, double unit, bool& odd) {
+int64_t ReadBound(const Json* resource, absl::string_view field, double unit, bool& odd) {
   const Json* value = At(resource, field);
   if (value == nullptr || !value->is_number()) return 0;
   const double number = value->get<double>();
@@ -154,8 +154,20 @@ bool IsNearNoNamespace(const Json* affinity) {
 
 }  // namespace
 
+PodLife ReadPodLife(const Json& pod) {
+  PodLife out;
+  out.node = TextAt(pod, {"spec", "nodeName"});
+  const std::string phase = TextAt(pod, {"status", "phase"});
+  out.succeeded = phase == "Succeeded";
+  out.terminal = out.succeeded || phase == "Failed";
+  out.running = phase == "Running";
+  out.terminating = At(pod, {"metadata", "deletionTimestamp"}) != nullptr;
+  return out;
+}
+
 PodFacts ReadPod(const Json& pod) {
   PodFacts out;
+  static_cast<PodLife&>(out) = ReadPodLife(pod);
   const Json* metadata = At(&pod, "metadata");
   const Json* spec = At(&pod, "spec");
   const Json* status = At(&pod, "status");
@@ -164,7 +176,6 @@ PodFacts ReadPod(const Json& pod) {
   out.ns = Text(At(metadata, "namespace"));
   out.name = Text(At(metadata, "name"));
   out.uid = Text(At(metadata, "uid"));
-  out.node = Text(At(spec, "nodeName"));
   out.scheduler = Text(At(spec, "schedulerName"));
   out.ours = out.scheduler == "fairlead" || out.scheduler == "kai-scheduler" || out.guest();
   out.group = Text(At(annotations, "pod-group-name"));
@@ -178,11 +189,6 @@ PodFacts ReadPod(const Json& pod) {
   double part = 0;
   if (absl::SimpleAtod(Text(fraction), &part)) out.share = Cut(std::round(part * 1000));
   out.gpu_groups = GpuGroups(labels);
-  const std::string phase = Text(At(status, "phase"));
-  out.succeeded = phase == "Succeeded";
-  out.terminal = out.succeeded || phase == "Failed";
-  out.running = phase == "Running";
-  out.terminating = At(metadata, "deletionTimestamp") != nullptr;
   out.gated = HasItems(At(spec, "schedulingGates"));
   out.stays = StaysOnItsNode(metadata);
   const Json* selector = At(spec, "nodeSelector");

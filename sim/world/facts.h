@@ -41,16 +41,22 @@ inline constexpr char kUnknownResource[] = "example.com/unknown-";
 // Pods of this scheduler are the program's to decide about (guest_scheduler.h).
 inline constexpr char kGuestScheduler[] = "guest-scheduler";
 
-struct PodFacts {
-  std::string ns, name, uid, node;
-  std::string group, sub_group, queue_label, scheduler, job;
-  Amounts requests;
-  bool ours = false;         // schedulerName is one of Fairlead's
+// How far a pod is: what a look at all pods asks of each.
+struct PodLife {
+  std::string node;
   bool terminal = false;     // phase Succeeded or Failed
   bool succeeded = false;    // phase Succeeded
   bool running = false;      // phase Running
-  bool ready = false;        // condition Ready is True
   bool terminating = false;  // has a deletionTimestamp
+  [[nodiscard]] bool active() const { return !terminal && !node.empty(); }
+};
+
+struct PodFacts : PodLife {
+  std::string ns, name, uid;
+  std::string group, sub_group, queue_label, scheduler, job;
+  Amounts requests;
+  bool ours = false;   // schedulerName is one of Fairlead's
+  bool ready = false;  // condition Ready is True
   bool gated = false;
   bool stays = false;       // of a DaemonSet or a mirror pod: keeps no node
   bool impossible = false;  // no node of these worlds can ever take it
@@ -74,7 +80,6 @@ struct PodFacts {
   std::string condition;     // reason of PodScheduled=False; empty: there is none
   std::string verdict;       // annotation fairlead.dev/verdict
   [[nodiscard]] bool guest() const { return scheduler == kGuestScheduler; }
-  [[nodiscard]] bool active() const { return !terminal && !node.empty(); }
   [[nodiscard]] bool waiting() const { return ours && node.empty() && !terminal && !terminating; }
   [[nodiscard]] std::string key() const { return ns + "/" + name; }
 };
@@ -106,6 +111,7 @@ struct GroupFacts {
   std::map<std::string, int64_t> parts;  // sub-groups and their minimums
 };
 
+PodLife ReadPodLife(const Json& pod);
 PodFacts ReadPod(const Json& pod);
 NodeFacts ReadNode(const Json& node);
 QueueFacts ReadQueue(const Json& queue);

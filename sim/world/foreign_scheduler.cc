@@ -74,8 +74,8 @@ void ForeignScheduler::Decide(const std::string& ns, const std::string& name) {
   if (!pod.node.empty() || pod.terminating) return;
   std::map<std::string, Amounts> used;
   server_->ForEach(ResourceType::kPods, [&](const Json& other) {
-    const PodFacts facts = ReadPod(other);
-    if (facts.active()) used[facts.node] += facts.requests;
+    const PodLife life = ReadPodLife(other);
+    if (life.active()) used[life.node] += ReadPod(other).requests;
   });
   std::vector<std::string> fitting;
   server_->ForEach(ResourceType::kNodes, [&](const Json& other) {

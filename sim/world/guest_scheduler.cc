@@ -114,9 +114,9 @@ bool GuestScheduler::HasRoom(const NodeFacts& node, const Row& row) const {
   Amounts used = ReadPod(*server_->Find(ResourceType::kPods, row.ns, row.name)).requests;
   int64_t pods = 1;
   server_->ForEach(ResourceType::kPods, [&](const Json& object) {
-    const PodFacts pod = ReadPod(object);
-    if (pod.node != node.name || !pod.active()) return;
-    used += pod.requests;
+    const PodLife life = ReadPodLife(object);
+    if (life.node != node.name || !life.active()) return;
+    used += ReadPod(object).requests;
     ++pods;
   });
   return used.FitsIn(node.allocatable) && pods <= node.pods;
