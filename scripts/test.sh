@@ -30,7 +30,7 @@ run() {
 # The optimised program that users get, without precompiled headers, the package for plugins, and the tests that run them.
 stage_program() {
   build release programs || return 0
-  run program build -L '^(layering|docs|conformance|sdk)$'
+  run program build -L '^(layering|docs|conformance|sdk|install)$'
 }
 
 # The program in simulated worlds, optimised: FAIRLEAD_SIM_SEEDS of them.
@@ -61,6 +61,11 @@ stage_integration() {
     return 0
   else
     say "SKIPPED: the tests on a real API server, for want of one (see the line above)"
+  fi
+  if FAIRLEAD_INSTALL_TOOLS=$(scripts/install-tools.sh); then
+    export FAIRLEAD_INSTALL_TOOLS
+  elif (($? != 3)); then
+    broken+=(install-tools)
   fi
   run integration build -L '^(integration|day)$' -j 2
 }

@@ -58,7 +58,7 @@ class Cli(unittest.TestCase):
 
     def test_the_deployment_starts_the_program_as_it_is(self):
         text = pathlib.Path(CASES.parent.parent.parent, "manifests/base/deployment.yaml").read_text()
-        flags = re.search(r"^ *args: \[(.*)\]$", text, re.MULTILINE)[1]
+        flags = re.search(r"^ *args: \[(.*)\] # chart: ", text, re.MULTILINE)[1]
         flags = [flag.strip().strip("'\"") for flag in flags.split(",")]
         known = subprocess.run([PROGRAMS / "fairlead", "run", "--help"], timeout=30, stdout=subprocess.PIPE, text=True).stdout
         for flag in flags:
