@@ -98,14 +98,26 @@ bool Plane::Start(const std::string& launcher) {
   folder_ = (std::filesystem::temp_directory_path() / "fairlead-integration-XXXXXX").string();
   FAIRLEAD_CHECK(mkdtemp(folder_.data()) != nullptr, folder_);
   const std::string ready = folder_ + "/ready";
-  launcher_ = std::make_unique<ChildProcess>(
-      std::vector<std::string>{launcher, "up", "--dir", folder_ + "/plane", "--kubeconfig",
-                               kubeconfig(), "--ready-file", ready, "--crds",
-                               absl::StrCat(kSource, "/crds"),
-                               "--apiserver-flag=--feature-gates=GenericWorkload=true,"
-                               "TopologyAwareWorkloadScheduling=true",
-                               "--apiserver-flag=--runtime-config=scheduling.k8s.io/v1alpha2=true"},
-      folder_ + "/log");
+  std::vector<std::string> command = {
+      launcher,
+      "up",
+      "--dir",
+      folder_ + "/plane",
+      "--kubeconfig",
+      kubeconfig(),
+      "--ready-file",
+      ready,
+      "--crds",
+      absl::StrCat(kSource, "/crds"),
+      "--apiserver-flag=--feature-gates=GenericWorkload=true,TopologyAwareWorkloadScheduling=true",
+      "--apiserver-flag=--runtime-config=scheduling.k8s.io/v1alpha2=true"};
+  if (const std::string log = Variable("FAIRLEAD_AUDIT_LOG"); !log.empty()) {
+    std::filesystem::remove(log);
+    command.push_back(absl::StrCat("--apiserver-flag=--audit-policy-file=", kSource,
+                                   "/tests/install/audit.yaml"));
+    command.push_back(absl::StrCat("--apiserver-flag=--audit-log-path=", log));
+  }
+  launcher_ = std::make_unique<ChildProcess>(command, folder_ + "/log");
   const bool up = static_cast<bool>(Eventually(
       "control plane", [&] { return std::filesystem::exists(ready) || !launcher_->Running(); },
       nullptr, absl::Minutes(2)));

@@ -3,7 +3,8 @@
 // server can be stopped and started again.
 //
 // FAIRLEAD_CONTROL_PLANE names the launcher; otherwise scripts/control-plane.sh builds it if
-// KUBEBUILDER_ASSETS names the folder of the programs. Thread-safety: one thread.
+// KUBEBUILDER_ASSETS names the folder of the programs. FAIRLEAD_AUDIT_LOG names a file for the API
+// server's audit log, which tests/install/rights_test.py reads. Thread-safety: one thread.
 #pragma once
 
 #include <map>
