@@ -1,6 +1,6 @@
 # The entry points; scripts/ does the work. Each installs what is missing first.
 .DEFAULT_GOAL := help
-.PHONY: help deps build image run test simtest mutations head-to-head differential lint lint-all format bench clean
+.PHONY: help deps build image deb run test simtest mutations head-to-head differential lint lint-all format bench clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -10,6 +10,9 @@ build: ## every executable into build/bin
 
 image: ## build/image/fairlead.tar, an OCI image; no container engine is needed
 	@scripts/deps.sh && scripts/image.sh
+
+deb: ## build/deb/fairlead_VERSION_ARCHITECTURE.deb: programs, systemd unit, plugin of kubectl
+	@scripts/deps.sh && scripts/deb.sh
 
 run: ## a day of two teams on a real control plane (KUBECONFIG: on that cluster; SCENARIO: another day)
 	@scripts/run.sh

@@ -9,4 +9,4 @@ if commit=$(git rev-parse HEAD 2>/dev/null); then
   [[ -z $(git status --porcelain --untracked-files=no) ]] || revision+=-dirty
   epoch=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 fi
-python3 -B scripts/image/make_image.py --build build --output build/image --revision "$revision" --epoch "$epoch"
+python3 -B scripts/package/make_image.py --build build --output build/image --revision "$revision" --epoch "$epoch"

@@ -146,7 +146,7 @@ class ImageTest(unittest.TestCase):
         scratch = tempfile.TemporaryDirectory(prefix="fairlead-root.")
         cls.addClassCleanup(scratch.cleanup)
         cls.root = pathlib.Path(scratch.name, "root")
-        done = subprocess.run([sys.executable, "-B", ROOT / "scripts/image/make_image.py", "--build", BUILD, "--output", scratch.name],
+        done = subprocess.run([sys.executable, "-B", ROOT / "scripts/package/make_image.py", "--build", BUILD, "--output", scratch.name],
                               capture_output=True, text=True)
         if done.returncode != 0:
             raise AssertionError(done.stderr)

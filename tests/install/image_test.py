@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The image that scripts/image/make_image.py makes: that it is what the OCI specification says, small, the same every time,
+"""The image that scripts/package/make_image.py makes: that it is what the OCI specification says, small, the same every time,
 without anything that is writable or is not accounted for.
 
 image_test.py ROOT BUILD
@@ -24,7 +24,7 @@ USER = 65532
 
 
 def make(folder, *more):
-    done = subprocess.run([sys.executable, "-B", ROOT / "scripts/image/make_image.py", "--build", BUILD, "--output", folder,
+    done = subprocess.run([sys.executable, "-B", ROOT / "scripts/package/make_image.py", "--build", BUILD, "--output", folder,
                            "--epoch", "1700000000", *more], capture_output=True, text=True, timeout=300)
     if done.returncode != 0:
         raise AssertionError(done.stderr)
@@ -153,7 +153,7 @@ class ImageTest(unittest.TestCase):
 
     def test_a_program_that_is_not_there_is_said_so(self):
         with tempfile.TemporaryDirectory() as empty:
-            done = subprocess.run([sys.executable, "-B", ROOT / "scripts/image/make_image.py", "--build", empty, "--output", empty,
+            done = subprocess.run([sys.executable, "-B", ROOT / "scripts/package/make_image.py", "--build", empty, "--output", empty,
                                    "--version", "1"], capture_output=True, text=True)
             self.assertEqual(done.returncode, 1)
             self.assertIn("bin/fairlead is not there", done.stderr)
