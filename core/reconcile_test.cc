@@ -414,6 +414,81 @@ TEST_F(ReconcileTest, AGroupWhoseClearedVerdictIsStillSeenIsToldAgain) {
   EXPECT_NE(told, "");
 }
 
+// Its bindings are late, so its verdict is cleared; they are refused, and it waits as before. Both
+// writes are in flight then.
+class LateClearTest : public ReconcileTest {
+ protected:
+  void ClearAndTellAgain() {
+    Restart();
+    SyncAll();
+    Put(MakeQueue("q", "", kUnlimited, kUnlimited));
+    MakeGang(2);
+    StepResult result = Step(1);
+    const std::string json = Groups(result).at(0).schedulability_json;
+    const size_t hash = json.find("\"hash\":\"") + 8;
+    AnswerAll(result);
+    model::PodGroup shown = MakeGroup("ns", "g", "q", 2);
+    shown.schedulability_hash = json.substr(hash, json.find('"', hash) - hash);
+    Put(shown);
+    Put(MakeNode("n", 2));
+    const StepResult bound = Step(2);
+    clear_ = Step(13);
+    ASSERT_THAT(Groups(clear_), SizeIs(1));
+    EXPECT_EQ(Groups(clear_)[0].schedulability_json, "");
+    loop_->Apply(model::Delete{model::Kind::kNode, "", "n", "uid-n"});
+    AnswerThe<model::BindPod>(bound, absl::CancelledError("not sent in time"));
+    again_ = Step(14);
+    ASSERT_THAT(Groups(again_), SizeIs(1));
+    EXPECT_EQ(Groups(again_)[0].schedulability_json, json);
+  }
+  static std::vector<model::SetPodGroupSchedulability> Groups(const StepResult& result) {
+    return Of<model::SetPodGroupSchedulability>(result);
+  }
+  // Writes about the group from now on, all of which are answered.
+  int Writes() {
+    int writes = 0;
+    for (int at = 15; at < 120; ++at) {
+      const StepResult result = Step(at);
+      writes += static_cast<int>(Groups(result).size());
+      AnswerAll(result);
+    }
+    return writes;
+  }
+  StepResult clear_, again_;
+};
+
+TEST_F(LateClearTest, IfNeitherWasDoneTheGroupHasItsVerdictStill) {
+  for (const bool clear_first : {true, false}) {
+    SCOPED_TRACE(clear_first);
+    ClearAndTellAgain();
+    for (const bool clear : {clear_first, !clear_first}) {
+      AnswerThe<model::SetPodGroupSchedulability>(clear ? clear_ : again_,
+                                                  absl::CancelledError("not sent in time"));
+      Step(14);
+    }
+    EXPECT_EQ(Writes(), 0);
+  }
+}
+
+TEST_F(LateClearTest, IfTheClearMayBeDoneTheVerdictIsWrittenAgain) {
+  for (const absl::Status& answer : {absl::OkStatus(), absl::UnavailableError("lost")}) {
+    SCOPED_TRACE(answer.ToString());
+    ClearAndTellAgain();
+    AnswerThe<model::SetPodGroupSchedulability>(clear_, answer);
+    Step(14);
+    AnswerThe<model::SetPodGroupSchedulability>(again_, absl::CancelledError("not sent in time"));
+    EXPECT_EQ(Writes(), 1);
+  }
+}
+
+TEST_F(LateClearTest, IfOnlyTheVerdictIsDoneNothingIsWrittenAgain) {
+  ClearAndTellAgain();
+  AnswerThe<model::SetPodGroupSchedulability>(again_, absl::OkStatus());
+  Step(14);
+  AnswerThe<model::SetPodGroupSchedulability>(clear_, absl::CancelledError("not sent in time"));
+  EXPECT_EQ(Writes(), 0);
+}
+
 TEST_F(ReconcileTest, AGroupThatIsRefusedAgainAndAgainIsToldOnce) {
   Put(MakeNode("n", 8));
   MakeGang(2);

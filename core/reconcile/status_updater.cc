@@ -73,8 +73,10 @@ void StatusUpdater::Start(Row& row, const state::Workload& workload) {
     if (cleared == cleared_.end() || cleared->second.uid != workload.uid) {
       row.written_hash = workload.group_status->schedulability_hash;
     } else {
+      row.written_hash = cleared->second.hash;
       row.unshown = cleared->second.unshown;
       row.watch_tells = false;
+      row.after_clear = cleared->second.serial;
     }
     return;
   }
@@ -377,6 +379,8 @@ void StatusUpdater::AddClear(const Row& row) {
     return;  // it bears nothing
   }
   Removal& removal = clears_[model::Key(row.ns, row.name)];
+  const bool known = !removal.attempts.open() && !row.write.in_flight() && !row.write.in_doubt();
+  removal.hash = known ? row.written_hash : "";
   removal.attempts.Settle();
   if (same) removal.unshown = Unshown(state_.workload(id), row);
 }

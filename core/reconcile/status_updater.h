@@ -29,6 +29,7 @@
 // repeated at kRepeatsPerSecond together. What the watch shows is not believed if it may be from
 // before the write: the same verdict was written or shown earlier, and the watch has not shown what
 // was written between them.
+// The same holds for a clear: what was told before it is told still if the clear was refused.
 // A verdict is cleared when the group's bindings have been seen, or kBindings after they were
 // decided: until then they may be refused, and the group waits for the same reason. A pod that was
 // bound while its verdict was in flight loses the verdict when it is seen on its node.
@@ -188,6 +189,8 @@ class StatusUpdater {
     std::unique_ptr<Former> former;  // before the write in flight; null: it may be done in part
     // The last write was refused: what is written is what was before it.
     bool undone = false;
+    // The clear (Removal::serial) after which the row began, until a write of the row may be done.
+    uint64_t after_clear = 0;
     absl::flat_hash_map<std::string, Condition> pods;  // of a group, by uid
     WriteAttempts conditions;                          // of these
     size_t unanswered_conditions = 0;
@@ -216,11 +219,14 @@ class StatusUpdater {
     WriteAttempts attempts;
     uint64_t serial = 0;               // of the last one
     std::vector<std::string> unshown;  // as of the row that was removed
+    std::string hash;                  // what the group certainly had before; empty: not known
   };
   // A group that this process has cleared.
   struct Cleared {
     std::string uid;
     std::vector<std::string> unshown;  // values that the watch may show still
+    uint64_t serial = 0;               // of the last clear
+    std::string hash = {};             // of the verdict that it has still: the clear was refused
   };
   // A workload for which a plugin's answer is awaited.
   struct Awaited {
@@ -318,6 +324,8 @@ class StatusUpdater {
   static void Undo(Row& row);
   // Answers to a row: its write, or one of its conditions.
   void RowAnswered(const Ticket& ticket, Outcome outcome, absl::Time now);
+  // Call it for a clear of a group that was refused, and none of whose attempts is in doubt.
+  void ClearRefused(const Ticket& ticket, const Removal& removal, absl::Time now);
   void ConditionAnswered(const Ticket& ticket, Outcome outcome, absl::Time now);
   // One of the answers to `write`, of which `unanswered` are missing. True if it failed by this
   // one: the row is looked at again after the pause.

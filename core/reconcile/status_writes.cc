@@ -289,6 +289,9 @@ bool StatusUpdater::Answered(uint64_t action_id, const absl::Status& status, abs
       if (const auto group = clears_.find(ticket.key);
           group != clears_.end() && group->second.serial == ticket.serial) {
         WriteAttempts& attempts = group->second.attempts;
+        if (outcome == Outcome::kRefused && !attempts.in_doubt()) {
+          ClearRefused(ticket, group->second, now);
+        }
         attempts.Answered(outcome, now, kRules);
         wake_at_ = std::min(wake_at_, attempts.due());
         if (attempts.accepted()) clears_.erase(group);
@@ -302,7 +305,10 @@ bool StatusUpdater::Answered(uint64_t action_id, const absl::Status& status, abs
 void StatusUpdater::RowAnswered(const Ticket& ticket, Outcome outcome, absl::Time now) {
   Row* row = RowAt(ticket.id);
   if (row == nullptr || row->written_as != ticket.serial) return;  // another write followed it
-  if (outcome != Outcome::kRefused) row->former.reset();
+  if (outcome != Outcome::kRefused) {
+    row->former.reset();
+    row->after_clear = 0;
+  }
   const bool failed = PartAnswered(*row, row->write, row->unanswered, ticket, outcome, now);
   if (row->unanswered == 0 && row->former != nullptr) Undo(*row);
   if (failed) {
@@ -315,6 +321,18 @@ void StatusUpdater::RowAnswered(const Ticket& ticket, Outcome outcome, absl::Tim
         row->queued_news || row->queued_refresh || row->pods_lane == PodsLane::kLook;
     if (queued) wake_at_ = absl::InfinitePast();
   }
+}
+
+void StatusUpdater::ClearRefused(const Ticket& ticket, const Removal& removal, absl::Time now) {
+  const auto cleared = cleared_.find(ticket.key);
+  if (cleared == cleared_.end() || cleared->second.serial != ticket.serial) return;
+  cleared->second.hash = removal.hash;
+  const state::WorkloadId id = FindGroup(state_, ticket.key);
+  Row* row = id == state::kNoId ? nullptr : FindRow(state_.workload(id));
+  if (row == nullptr || row->after_clear != ticket.serial) return;
+  row->after_clear = 0;
+  (row->former != nullptr ? row->former->hash : row->written_hash) = removal.hash;
+  if (!row->leaving) Enqueue(id, *row, now);
 }
 
 void StatusUpdater::ConditionAnswered(const Ticket& ticket, Outcome outcome, absl::Time now) {
@@ -523,8 +541,8 @@ void StatusUpdater::FlushClears(absl::Time now) {
     if (std::find(values.begin(), values.end(), value) == values.end()) {
       values.push_back(std::move(value));
     }
-    cleared_[key] = {workload.uid, removal.unshown};
     removal.serial = ++serials_;
+    cleared_[key] = {workload.uid, removal.unshown, removal.serial};
     Send(std::move(write), {Ticket::To::kClear, id, removal.serial, "", key});
     ++it;
   }
