@@ -17,7 +17,7 @@ import pathlib
 import re
 import sys
 
-PURE = ("queues", "scheduler/model", "scheduler/verdict", "scheduler/state", "scheduler/framework", "scheduler/plugins",
+PURE = ("queues", "grouping", "scheduler/model", "scheduler/verdict", "scheduler/state", "scheduler/framework", "scheduler/plugins",
         "scheduler/engine", "autoscale-hook", "core")
 # Not <mutex>: a plugin may guard its cache, because several threads may call its const methods.
 IMPURE_HEADER = re.compile(
