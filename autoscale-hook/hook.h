@@ -120,6 +120,9 @@ struct StepInput {
   // Every node from a request, ordered ones too, by name. A request without an entry counts as
   // needed: nothing is removed on missing data.
   const std::vector<NodeUse>* nodes = nullptr;
+  // Of each of the nodes: two nodes of any steps that have one version, which is not 0, are equal
+  // in all fields. Null: every step looks at all of them.
+  const std::vector<uint64_t>* node_versions = nullptr;
   // Of queues that have one, by name; null: none.
   const std::vector<QueueCap>* queue_caps = nullptr;
   // Null: no node with pods is emptied.

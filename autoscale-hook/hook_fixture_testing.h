@@ -48,6 +48,7 @@ class HookTest : public ::testing::Test {
     uses.reserve(nodes_.size());
     for (const auto& [name, node] : nodes_) uses.push_back(node);
     input.nodes = &uses;
+    input.node_versions = versions_.Of(uses);
     input.evacuation = evacuation_;
     input.queue_caps = &queue_caps_;
     StepOutput out = hook_->Step(input, placement_);
@@ -203,6 +204,7 @@ class HookTest : public ::testing::Test {
   std::map<std::string, model::NodeRequest> requests_;
   std::map<std::string, std::string> shown_;  // to the hook: name -> uid
   std::map<std::string, NodeUse> nodes_;
+  NodeVersions versions_;
   std::vector<model::NodePool> pools_;
   std::vector<ProviderCall> asked_;  // ends without an answer
   int uids_ = 0;

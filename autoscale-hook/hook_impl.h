@@ -5,17 +5,20 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "autoscale-hook/catalog/catalogs.h"
 #include "autoscale-hook/hook.h"
 #include "autoscale-hook/machines/boot_times.h"
 #include "autoscale-hook/machines/emptying.h"
 #include "autoscale-hook/machines/machine_reports.h"
+#include "autoscale-hook/machines/nodes_by_row.h"
 #include "autoscale-hook/machines/observed_shapes.h"
 #include "autoscale-hook/machines/removal.h"
 #include "autoscale-hook/machines/step_context.h"
@@ -26,20 +29,6 @@
 #include "autoscale-hook/provisioning/provisioning_rate.h"
 
 namespace fairlead::hook {
-
-// Nodes by the row of the ledger that they belong to; per row ready nodes first, then registered
-// ones, then by name.
-class NodesByRow {
- public:
-  NodesByRow(const std::vector<NodeUse>* nodes, const MachineLedger& ledger);
-  [[nodiscard]] std::vector<const NodeUse*> Of(const Machine& machine) const;
-  // Registered nodes of requests without a row.
-  [[nodiscard]] const std::vector<const NodeUse*>& orphans() const { return orphans_; }
-
- private:
-  std::vector<std::pair<std::string, const NodeUse*>> rows_;  // key of the row, node
-  std::vector<const NodeUse*> orphans_;
-};
 
 class Hook::Impl {
  public:
@@ -88,21 +77,29 @@ class Hook::Impl {
     absl::Time since;
     int64_t attempts = 0;
   };
-  // ---- machines (hook.cc)
+  // ---- pools (hook.cc)
   std::vector<const model::NodePool*> TakePools(const StepInput& input);
   [[nodiscard]] CapsLeft CapsLeftBeside(const CapUsage& usage,
                                         const std::vector<const model::NodePool*>& pools) const;
   [[nodiscard]] bool IsKnownProvider(const std::string& provider) const;
+
+  // ---- machines (hook_machines.cc)
   // Gives lost machines to the requests that take them over; the nodes by row after that.
-  NodesByRow SettleRows(const std::vector<NodeUse>* nodes);
-  void TakeMachines(const NodesByRow& nodes, StepContext& context);
+  NodesByRow SettleRows(const StepInput& input);
+  void TakeMachines(StepContext& context);
   void CountFound(const Machine& machine, absl::Time now);
-  void AdvanceLostRows(const NodesByRow& nodes, StepContext& context);
-  void AdvanceUnseen(const NodesByRow& nodes, StepContext& context);
+  void AdvanceLostRows(StepContext& context);
+  void AdvanceUnseen(StepContext& context);
+  // At the begin of a step: machines that wait are looked at if they are due, or may be.
+  void EndWaits(const std::vector<const model::NodePool*>& pools, absl::Time now);
+  // Of a machine that may be steady and that nothing needs; none: it does not wait.
+  [[nodiscard]] std::optional<absl::Time> WaitsUntil(const MachineView& view, absl::Time now) const;
+  // At the end of a step: the next ones do not look at machines that have become steady.
+  void NoteSteady(StepContext& context);
   void LearnShapes(StepContext& context);
   void LearnOverhead(const StepContext& context);
   void ScaleDown(const Demand& demand, Evacuation* evacuation, StepContext& context);
-  void AdoptOrphans(const NodesByRow& nodes, StepContext& context);
+  void AdoptOrphans(StepContext& context);
   void AdoptNode(const NodeUse& node, const Machine* lost, StepContext& context,
                  std::map<std::string, Orphan>& seen);
   model::NodeRequest RequestOf(const NodeUse& orphan, const StepContext& context) const;
@@ -113,8 +110,7 @@ class Hook::Impl {
   class GuardedPlacement;
   void Provision(const Demand& demand, const DemandMembers* members, Placement& placement,
                  StepContext& context);
-  void JudgePurchases(const Demand& demand, const DemandMembers* members, const NodesByRow& nodes,
-                      StepContext& context);
+  void JudgePurchases(const Demand& demand, const DemandMembers* members, StepContext& context);
   using Service = DemandOutcome::Service;
   struct Held {
     std::string why;  // empty: it is not
@@ -186,10 +182,12 @@ class Hook::Impl {
   ProvisioningGuard guard_;
   model::NodePool default_pool_;
   std::map<std::string, model::NodePool> pools_;  // of the last step, for ExpectedNode
-  std::vector<std::string> pool_problems_;        // for people
-  std::vector<std::string> never_written_;        // rejected creations, to be withdrawn
-  std::set<std::string> linked_;                  // requests whose purchase the guard knows
-  std::map<std::string, Orphan> orphans_;  // names of requests that nodes have, and that are gone
+  std::map<std::string, absl::Duration> waits_;   // consolidate_after of pools, in the last step
+  absl::Time stepped_at_ = absl::InfinitePast();
+  std::vector<std::string> pool_problems_;   // for people
+  std::vector<std::string> never_written_;   // rejected creations, to be withdrawn
+  absl::flat_hash_set<std::string> linked_;  // requests whose purchase the guard knows
+  std::map<std::string, Orphan> orphans_;    // names of requests that nodes have, and that are gone
   std::map<std::tuple<std::string, std::string, std::string, bool, std::string>, int64_t> ordinals_;
 };
 

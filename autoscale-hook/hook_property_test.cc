@@ -437,6 +437,7 @@ class World {
     foreign.registered = foreign.ready = true;
     uses.push_back(foreign);
     input.nodes = &uses;
+    input.node_versions = versions_.Of(uses);
     const StepOutput out = hook_->Step(input, placement_);
     CheckRemovals(out);
     CheckPurchases(out, placed.demand);
@@ -562,6 +563,7 @@ class World {
   std::map<std::string, model::NodeRequest> requests_, seen_requests_, unseen_;
   std::map<std::string, std::string> shown_;
   std::map<std::string, ApiNode> nodes_, seen_nodes_;
+  testing::NodeVersions versions_;
   std::map<std::string, Machine> machines_;
   std::map<std::string, Job> jobs_;
   std::map<std::string, int64_t> free_coming_;

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -78,6 +79,29 @@ inline void ShowRequests(Hook& hook, const std::map<std::string, model::NodeRequ
     shown[name] = request.meta.uid;
   }
 }
+
+// Versions of nodes (StepInput::node_versions): a node keeps its own until something of it changes.
+class NodeVersions {
+ public:
+  // Valid until the next call.
+  const std::vector<uint64_t>* Of(const std::vector<NodeUse>& nodes) {
+    versions_.clear();
+    for (const NodeUse& node : nodes) {
+      auto& [known, version] = known_[node.name];
+      if (version == 0 || known != node) {
+        known = node;
+        version = ++last_;
+      }
+      versions_.push_back(version);
+    }
+    return &versions_;
+  }
+
+ private:
+  std::map<std::string, std::pair<NodeUse, uint64_t>> known_;  // by name
+  std::vector<uint64_t> versions_;
+  uint64_t last_ = 0;
+};
 
 // Resources, node selector, wishes and NoSchedule taints, nothing else.
 class ArithmeticPlacement : public Placement {

@@ -70,13 +70,14 @@ bool EngineEvacuation::BreaksGang(const std::vector<state::PodId>& pods) const {
   std::map<state::WorkloadId, std::vector<state::PodId>> by_workload;
   for (const state::PodId id : pods) by_workload[state_.pod(id).workload].push_back(id);
   for (const auto& [id, moved] : by_workload) {
-    state::Workload without = state_.workload(id);
-    if (!without.is_group || moved.size() == without.Active()) continue;
+    const state::Workload& workload = state_.workload(id);
+    if (!workload.is_group || moved.size() == workload.Active()) continue;
+    auto active = workload.active;
     for (const state::PodId pod_id : moved) {
       const state::PodRecord& pod = state_.pod(pod_id);
-      if (pod.set >= 0) --without.active[static_cast<size_t>(pod.set)];
+      if (pod.set >= 0) --active[static_cast<size_t>(pod.set)];
     }
-    if (!engine::BelowMinimum(without).empty()) return true;
+    if (engine::WouldBeBelowMinimum(workload, active)) return true;
   }
   return false;
 }

@@ -395,11 +395,29 @@ void ManagedNodes::ListUses(const std::set<state::NodeId>& promised) {
     cached_.push_back(LookUp(use.name, promised));
     TellNeed(cached_.back(), use);
   }
-  if (uses != uses_) {
-    uses_ = std::move(uses);
-    ++uses_version_;
-  }
+  TakeUses(std::move(uses));
   list_stale_ = false;
+}
+
+// An entry that is as it was keeps its version.
+void ManagedNodes::TakeUses(std::vector<hook::NodeUse> uses) {
+  bool same = uses.size() == uses_.size();
+  std::vector<uint64_t> versions;
+  versions.reserve(uses.size());
+  size_t known = 0;
+  for (const hook::NodeUse& use : uses) {
+    while (known < uses_.size() && uses_[known].name < use.name) ++known;
+    if (known < uses_.size() && uses_[known] == use) {
+      versions.push_back(use_versions_[known++]);
+    } else {
+      versions.push_back(++last_use_version_);
+      same = false;
+    }
+  }
+  if (same) return;
+  uses_ = std::move(uses);
+  use_versions_ = std::move(versions);
+  ++uses_version_;
 }
 
 const std::vector<hook::NodeUse>& ManagedNodes::Uses(const std::set<state::NodeId>& promised,
@@ -420,7 +438,9 @@ const std::vector<hook::NodeUse>& ManagedNodes::Uses(const std::set<state::NodeI
                       state_.node(cached.node).name() == use.name;
     if (same) continue;
     cached = LookUp(use.name, promised);
-    changed = TellNeed(cached, use) || changed;
+    if (!TellNeed(cached, use)) continue;
+    use_versions_[i] = ++last_use_version_;
+    changed = true;
   }
   if (changed) ++uses_version_;
   return uses_;

@@ -65,6 +65,8 @@ class ManagedNodes {
   // `promised`: nodes to which pods are pipelined. Valid until the next call. O(nodes of requests)
   // integer comparisons; evaluates only what changed.
   const std::vector<hook::NodeUse>& Uses(const std::set<state::NodeId>& promised, absl::Time now);
+  // Of each of the last Uses, by place: entries of any Uses that have one version are equal.
+  [[nodiscard]] const std::vector<uint64_t>& use_versions() const { return use_versions_; }
   // Version of the last Uses; equal values mean equal answers.
   [[nodiscard]] uint64_t uses_version() const { return uses_version_; }
   // The nodes that wait for the watch of pods, or for a list.
@@ -110,6 +112,7 @@ class ManagedNodes {
   const model::ResourceList& DaemonRequestsOn(const std::string& name, const CachedUse& cached);
   bool TellNeed(const CachedUse& cached, hook::NodeUse& use);
   void ListUses(const std::set<state::NodeId>& promised);
+  void TakeUses(std::vector<hook::NodeUse> uses);
 
   state::ClusterState& state_;
   const hook::Hook& hook_;
@@ -122,8 +125,10 @@ class ManagedNodes {
   absl::Time settles_at_ = absl::InfiniteFuture();
 
   std::vector<hook::NodeUse> uses_;
-  std::vector<CachedUse> cached_;  // one each
-  bool list_stale_ = true;         // a node or a request came, went or changed
+  std::vector<CachedUse> cached_;       // one each
+  std::vector<uint64_t> use_versions_;  // one each
+  uint64_t last_use_version_ = 0;
+  bool list_stale_ = true;  // a node or a request came, went or changed
   uint64_t uses_version_ = 0;
 };
 

@@ -175,6 +175,7 @@ DecisionLoop::Impl::HookAnswer DecisionLoop::Impl::RunHook(std::vector<engine::W
   input.pools = pools.OnOffer();
   input.pool_problems = pools.Problems();
   input.nodes = &uses;
+  input.node_versions = &nodes.use_versions();
   const std::vector<hook::QueueCap> caps_of_queues = queue_provisioning.InForce(tree);
   input.queue_caps = &caps_of_queues;
   EnginePlacement placement(state, *engine, std::move(promises));

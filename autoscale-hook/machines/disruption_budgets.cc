@@ -24,6 +24,9 @@ DisruptionBudgets::DisruptionBudgets(StepContext& context) : context_(context) {
     ++count.nodes;
     if (IsDisrupted(view)) ++count.disrupted;
   }
+  for (const auto& [kind, count] : context.ledger.steady().kinds()) {
+    counts_[kind.pool].nodes += count;  // none of them is disrupted
+  }
 }
 
 const model::Disruption* DisruptionBudgets::OfPool(const std::string& pool) const {

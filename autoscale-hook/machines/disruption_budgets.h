@@ -3,7 +3,8 @@
 // decision (its taint is wanted, or it is being emptied) until its machine is gone. Nodes that are
 // lost, deleted by users, or taken back by the cloud count too, but no budget holds them.
 //
-// Thread-safety: none; lives for one step. Complexity: O(machines) once, O(budgets) per question.
+// Thread-safety: none; lives for one step. Complexity: O(machines that are not steady) once,
+// O(budgets) per question.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,10 @@
 #include "autoscale-hook/machines/emptying.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "absl/container/flat_hash_map.h"
 #include "base/write_attempts.h"
 
 namespace fairlead::hook {
@@ -40,28 +41,6 @@ bool HasOnlyPods(const MachineView& view) {
   });
 }
 
-void Start(MachineView& view, Reason reason, std::string message, StepContext& context) {
-  view.machine->emptying = Machine::Emptying{reason, context.now, false};
-  view.machine->spare_since.reset();
-  view.request().message = std::move(message);
-  context.out.look_again.push_back(view.machine->name());
-}
-
-// `why`: null if the request has something else to say.
-void Stop(MachineView& view, const char* why, StepContext& context) {
-  view.machine->emptying.reset();
-  view.machine->spare_since.reset();
-  if (why != nullptr) view.request().message = why;
-  context.out.look_again.push_back(view.machine->name());
-}
-
-// It is not tried again for a while.
-void GiveUp(MachineView& view, const char* why, StepContext& context) {
-  Machine& machine = *view.machine;
-  machine.not_emptied_before = context.now + kPause.Pause(++machine.given_up);
-  Stop(view, why, context);
-}
-
 bool HasRoom(MachineView& view, Evacuation& evacuation) {
   const std::vector<std::string> names = NamesOf(view);
   const bool may_go = std::all_of(names.begin(), names.end(), [&](const std::string& name) {
@@ -71,6 +50,27 @@ bool HasRoom(MachineView& view, Evacuation& evacuation) {
 }
 
 }  // namespace
+
+void NodeEmptying::Start(MachineView& view, Reason reason, std::string message,
+                         StepContext& context) {
+  view.machine->emptying = Machine::Emptying{reason, context.now, false};
+  spare_since_.erase(view.machine->key);
+  view.request().message = std::move(message);
+  context.out.look_again.push_back(view.machine->name());
+}
+
+void NodeEmptying::Stop(MachineView& view, const char* why, StepContext& context) {
+  view.machine->emptying.reset();
+  spare_since_.erase(view.machine->key);
+  if (why != nullptr) view.request().message = why;
+  context.out.look_again.push_back(view.machine->name());
+}
+
+void NodeEmptying::GiveUp(MachineView& view, const char* why, StepContext& context) {
+  Machine& machine = *view.machine;
+  machine.not_emptied_before = context.now + kPause.Pause(++machine.given_up);
+  Stop(view, why, context);
+}
 
 void NodeEmptying::AdvanceOne(MachineView& view, StepContext& context, Evacuation* evacuation,
                               bool nodes_wanted) {
@@ -119,62 +119,78 @@ std::vector<NodeEmptying::Candidate> NodeEmptying::Candidates(StepContext& conte
                                                               DisruptionBudgets& budgets,
                                                               Evacuation& evacuation) {
   std::vector<Candidate> candidates;
-  for (MachineView& view : context.views) {
+  const auto pool_permits = [&](const std::string& pool) {
+    return budgets.PolicyOf(pool) == model::ConsolidationPolicy::kWhenEmptyOrUnderutilized &&
+           budgets.WaitOf(pool) < absl::InfiniteDuration();
+  };
+  const auto add = [&](const Machine& machine, const std::string& node) {
+    if (context.now < machine.not_emptied_before) return;
+    const Occupants occupants = evacuation.OccupantsOf(node);
+    if (!occupants.blocked_by.empty() ||
+        occupants.lost_work >= context.options.consolidation_horizon) {
+      return;
+    }
+    candidates.push_back({&machine, &node, occupants.lost_work});
+  };
+  for (const MachineView& view : context.views) {
     const model::NodeRequest& request = view.request();
-    const bool may_be =
-        IsReady(view) && view.ready() && view.surplus.empty() && view.nodes.size() == 1 &&
-        !IsDisrupted(view) && view.node()->needed && HasOnlyPods(view) && request.price_known &&
-        request.price_micro_usd_per_hour > 0 && context.now >= view.machine->not_emptied_before &&
-        budgets.PolicyOf(request.pool) == model::ConsolidationPolicy::kWhenEmptyOrUnderutilized &&
-        budgets.WaitOf(request.pool) < absl::InfiniteDuration();
-    Candidate candidate{&view, {}};
-    if (may_be) {
-      candidate.occupants = evacuation.OccupantsOf(view.node()->name);
-    }
-    if (may_be && candidate.occupants.blocked_by.empty() &&
-        candidate.occupants.lost_work < context.options.consolidation_horizon) {
-      candidates.push_back(std::move(candidate));
-    } else {
-      view.machine->spare_since.reset();
-    }
+    const bool may_be = IsReady(view) && view.ready() && view.surplus.empty() &&
+                        view.nodes.size() == 1 && !IsDisrupted(view) && view.node()->needed &&
+                        HasOnlyPods(view) && request.price_known &&
+                        request.price_micro_usd_per_hour > 0 && pool_permits(request.pool);
+    if (may_be) add(*view.machine, view.node()->name);
   }
-  // What evicting costs for each dollar saved, then the dearest.
-  std::stable_sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
-    if (a.occupants.lost_work != b.occupants.lost_work) {
-      return a.occupants.lost_work < b.occupants.lost_work;
-    }
-    return a.view->request().price_micro_usd_per_hour > b.view->request().price_micro_usd_per_hour;
+  absl::flat_hash_map<const SteadyKind*, bool> permits;
+  for (const auto& [kind, count] : context.ledger.steady().kinds()) {
+    permits[&kind] =
+        kind.by_pods_alone && kind.price_micro_usd_per_hour > 0 && pool_permits(kind.pool);
+  }
+  context.ledger.steady().ForEach([&](const SteadyKind& kind, const Machine& machine) {
+    if (permits.at(&kind)) add(machine, machine.desired.node_name);
   });
   return candidates;
 }
 
 void NodeEmptying::Look(StepContext& context, DisruptionBudgets& budgets, Evacuation& evacuation) {
+  std::vector<Candidate> candidates = Candidates(context, budgets, evacuation);
+  const auto first = candidates.begin();
+  const auto end = first + static_cast<ptrdiff_t>(std::min(kMostCandidates, candidates.size()));
+  // What evicting costs for each dollar saved, then the dearest.
+  std::partial_sort(first, end, candidates.end(), [](const Candidate& a, const Candidate& b) {
+    const auto key = [](const Candidate& c) {
+      const model::NodeRequest& request = c.machine->desired;
+      return std::make_tuple(c.lost_work, -request.price_micro_usd_per_hour,
+                             absl::string_view(request.meta.name));
+    };
+    return key(a) < key(b);
+  });
+  std::map<std::string, absl::Time> spare_since;
   std::vector<std::string> together;
-  std::vector<MachineView*> due;
-  size_t looked = 0;
-  for (const Candidate& candidate : Candidates(context, budgets, evacuation)) {
-    MachineView& view = *candidate.view;
-    together.push_back(view.node()->name);
-    if (++looked > kMostCandidates || !evacuation.FindRoom(together)) {
+  std::vector<const Machine*> due;
+  for (auto candidate = first; candidate != end; ++candidate) {
+    const Machine& machine = *candidate->machine;
+    together.push_back(*candidate->node);
+    if (!evacuation.FindRoom(together)) {
       together.pop_back();
-      view.machine->spare_since.reset();
       continue;
     }
-    if (!view.machine->spare_since.has_value()) view.machine->spare_since = context.now;
-    const absl::Time at =
-        std::min(*view.machine->spare_since, context.now) + budgets.WaitOf(view.request().pool);
-    if (context.now >= at) due.push_back(&view);
+    const auto known = spare_since_.find(machine.key);
+    const absl::Time since = known == spare_since_.end() ? context.now : known->second;
+    spare_since.emplace(machine.key, since);
+    const absl::Time at = std::min(since, context.now) + budgets.WaitOf(machine.desired.pool);
+    if (context.now >= at) due.push_back(&machine);
   }
+  spare_since_ = std::move(spare_since);
   bool started = false;
-  for (MachineView* view : due) {
-    if (!budgets.Allows(view->request().pool, model::DisruptionReason::kUnderutilized)) continue;
-    budgets.Take(view->request().pool);
-    Start(*view, Reason::kUnderutilized, "emptied: its pods have room on other nodes", context);
+  for (const Machine* machine : due) {
+    const std::string& pool = machine->desired.pool;
+    if (!budgets.Allows(pool, model::DisruptionReason::kUnderutilized)) continue;
+    budgets.Take(pool);
+    Start(context.ViewOf(*machine), Reason::kUnderutilized,
+          "emptied: its pods have room on other nodes", context);
     started = true;
   }
-  if (!started) return;
-  // The others' room is perhaps taken now.
-  for (MachineView& view : context.views) view.machine->spare_since.reset();
+  if (started) spare_since_.clear();  // the others' room is perhaps taken now
 }
 
 void NodeEmptying::Advance(StepContext& context, DisruptionBudgets& budgets, Evacuation* evacuation,
@@ -194,6 +210,11 @@ void NodeEmptying::Advance(StepContext& context, DisruptionBudgets& budgets, Eva
       shortest = std::min(shortest, budgets.WaitOf(pool));
     }
   }
+  for (const auto& [kind, count] : context.ledger.steady().kinds()) {
+    if (budgets.PolicyOf(kind.pool) == model::ConsolidationPolicy::kWhenEmptyOrUnderutilized) {
+      shortest = std::min(shortest, budgets.WaitOf(kind.pool));
+    }
+  }
   if (shortest == absl::InfiniteDuration()) return;
   const absl::Duration every = std::clamp(shortest / 4, kLookSoonest, kLookEvery);
   const absl::Time next = looked_at_ + every;
@@ -203,7 +224,7 @@ void NodeEmptying::Advance(StepContext& context, DisruptionBudgets& budgets, Eva
   if (calm) {
     Look(context, budgets, *evacuation);
   } else {
-    for (MachineView& view : context.views) view.machine->spare_since.reset();
+    spare_since_.clear();
   }
 }
 

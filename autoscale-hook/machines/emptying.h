@@ -21,6 +21,7 @@
 // Thread-safety: none. Complexity: a look is O(pods of our nodes) and what FindRoom costs.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -48,9 +49,16 @@ class NodeEmptying {
 
  private:
   struct Candidate {
-    MachineView* view = nullptr;
-    Occupants occupants;
+    const Machine* machine = nullptr;
+    const std::string* node = nullptr;  // its name
+    absl::Duration lost_work;
   };
+  using Reason = Machine::Emptying::Reason;
+  void Start(MachineView& view, Reason reason, std::string message, StepContext& context);
+  // `why`: null if the request has something else to say.
+  void Stop(MachineView& view, const char* why, StepContext& context);
+  // It is not tried again for a while.
+  void GiveUp(MachineView& view, const char* why, StepContext& context);
   void AdvanceOne(MachineView& view, StepContext& context, Evacuation* evacuation,
                   bool nodes_wanted);
   void Look(StepContext& context, DisruptionBudgets& budgets, Evacuation& evacuation);
@@ -58,6 +66,8 @@ class NodeEmptying {
                                     Evacuation& evacuation);
 
   absl::Time looked_at_ = absl::InfinitePast();
+  // Since when the pods of a machine have had room elsewhere at each look, by key of its row.
+  std::map<std::string, absl::Time> spare_since_;
 };
 
 }  // namespace fairlead::hook

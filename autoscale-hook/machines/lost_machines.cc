@@ -18,9 +18,9 @@ bool TakeOverLost(MachineView& view, MachineLedger& ledger) {
     ledger.DropLost(std::string(lost.key));
     return true;
   }
-  Machine* current = ledger.FindMutable(lost.name());
+  const Machine* current = ledger.Find(lost.name());
   if (!view.registered() || current == nullptr || !current->seen()) return false;
-  ledger.HandOver(lost, *current);
+  ledger.HandOver(lost, ledger.Edit(*current));
   return true;
 }
 

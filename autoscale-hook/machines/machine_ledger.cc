@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace fairlead::hook {
@@ -82,24 +83,25 @@ bool MachineLedger::Observe(const model::NodeRequest& request) {
   const std::string& name = request.meta.name;
   const std::string key = KeyOf(name, request.meta.uid);
   auto row = rows_.find(key);
-  if (auto current = current_.find(name); current != current_.end() && current->second != key) {
-    auto former = rows_.find(current->second);
+  if (auto current = current_.find(name);
+      current != current_.end() && current->second->key != key) {
+    auto former = rows_.find(current->second->key);
     if (!former->second.seen() && row == rows_.end()) {
       // The object of our creation: from now on it has a uid.
       auto node = rows_.extract(former);
       node.key() = key;
       row = rows_.insert(std::move(node)).position;
     } else if (!former->second.seen()) {
-      rows_.erase(former);
+      Drop(former);
     } else {
       Lose(former);
     }
   }
   const bool added = row == rows_.end();
-  if (added) row = rows_.try_emplace(key).first;
+  if (added) row = AddRow(key);
   Machine& machine = row->second;
   machine.key = key;
-  current_[name] = key;
+  current_[name] = &machine;
   if (std::exchange(machine.lost, false)) {
     lost_[name].erase(key);
     if (lost_[name].empty()) lost_.erase(name);
@@ -108,9 +110,11 @@ bool MachineLedger::Observe(const model::NodeRequest& request) {
     machine.first_seen = absl::InfinitePast();  // the next step sets it
     machine.desired = request;
     machine.observed = request;
+    unsteady_[name] = &machine;
     AddProviderId(machine, machine.desired.provider_id);
     return true;
   }
+  Wake(machine);
   const bool was_settled =
       !machine.written.has_value() && SameStatus(*machine.observed, machine.desired);
   bool news = request.meta.deletion.has_value() && !machine.desired.meta.deletion.has_value();
@@ -144,11 +148,9 @@ bool MachineLedger::ObserveGone(const std::string& name, const std::string& uid,
 void MachineLedger::Lose(Rows::iterator row) {
   Machine& machine = row->second;
   if (!MayHaveMachine(machine)) return Drop(row);
-  if (auto current = current_.find(machine.name());
-      current != current_.end() && current->second == row->first) {
-    current_.erase(current);
-  }
-  lost_[machine.name()].insert(row->first);
+  Unsee(machine);
+  Retire(machine);
+  AddToLost(machine);
   machine.lost = true;
   machine.observed.reset();
   machine.written.reset();
@@ -158,16 +160,16 @@ void MachineLedger::Lose(Rows::iterator row) {
 }
 
 void MachineLedger::CreationSent(const model::NodeRequest& request, absl::Time now) {
-  const std::string key = KeyOfName(request.meta.name);
-  auto [it, added] = rows_.try_emplace(key);
-  Machine& machine = it->second;
-  if (added) {
-    machine.key = current_[request.meta.name] = key;
-    machine.desired = request;
-    machine.desired.meta.creation = now;
-    machine.created_here = true;
+  auto row = rows_.find(KeyOfName(request.meta.name));
+  if (row == rows_.end()) {
+    row = AddRow(KeyOfName(request.meta.name));
+    current_[request.meta.name] = &row->second;
+    row->second.desired = request;
+    row->second.desired.meta.creation = now;
+    row->second.created_here = true;
   }
-  machine.creation.Sent(now, kCreationRules);
+  Wake(row->second);
+  row->second.creation.Sent(now, kCreationRules);
   ++version_;
 }
 
@@ -185,8 +187,7 @@ bool MachineLedger::CreationAnswered(const std::string& name, const absl::Status
 void MachineLedger::Forget(const std::string& name) {
   auto current = current_.find(name);
   if (current == current_.end()) return;
-  auto row = rows_.find(current->second);
-  if (!row->second.seen()) Drop(row);
+  if (!current->second->seen()) Drop(rows_.find(current->second->key));
 }
 
 bool MachineLedger::StatusAnswered(const model::NodeRequest& written, const absl::Status& status,
@@ -206,6 +207,7 @@ void MachineLedger::TaintAnswered(const std::string& node_uid, bool present,
   const auto node = by_node_.find(node_uid);
   if (node == by_node_.end()) return;
   auto row = rows_.find(node->second);
+  Wake(row->second);
   const auto taint = row->second.taints.find(node_uid);
   if (taint == row->second.taints.end() || taint->second.wanted != present) return;
   taint->second.attempts.Answered(status, now, kWriteRules);
@@ -222,34 +224,93 @@ void MachineLedger::DeletionAnswered(const std::string& name, const std::string&
 
 const Machine* MachineLedger::Find(const std::string& name) const {
   auto it = current_.find(name);
-  return it == current_.end() ? nullptr : &rows_.at(it->second);
+  return it == current_.end() ? nullptr : it->second;
+}
+
+const Machine* MachineLedger::FindByNode(const std::string& request_name,
+                                         const std::string& provider_id) const {
+  if (auto it = by_provider_id_.find(provider_id); it != by_provider_id_.end()) return it->second;
+  const auto lost = lost_.find(request_name);
+  return lost == lost_.end() ? Find(request_name) : &rows_.at(*lost->second.begin());
+}
+
+std::vector<const Machine*> MachineLedger::Lost() const {
+  std::set<std::string> keys;
+  for (const auto& [name, of_name] : lost_) keys.insert(of_name.begin(), of_name.end());
+  std::vector<const Machine*> lost;
+  for (const std::string& key : keys) lost.push_back(&rows_.at(key));
+  return lost;
+}
+
+std::vector<const Machine*> MachineLedger::Unseen() const {
+  std::vector<const Machine*> unseen;
+  for (auto row = rows_.lower_bound(KeyOfName(""));
+       row != rows_.end() && absl::StartsWith(row->first, KeyOfName("")); ++row) {
+    if (!row->second.seen() && !row->second.lost) unseen.push_back(&row->second);
+  }
+  return unseen;
+}
+
+std::optional<std::vector<std::string>> MachineLedger::TakeGone() {
+  return std::exchange(gone_, std::vector<std::string>());
+}
+
+Machine& MachineLedger::Edit(const Machine& row) {
+  Machine& machine = rows_.at(row.key);
+  Wake(machine);
+  return machine;
 }
 
 Machine* MachineLedger::FindMutable(const std::string& name) {
   auto it = current_.find(name);
-  return it == current_.end() ? nullptr : &rows_.at(it->second);
+  if (it == current_.end()) return nullptr;
+  Wake(*it->second);
+  return it->second;
 }
 
 Machine* MachineLedger::FindObject(const std::string& name, const std::string& uid) {
   auto it = rows_.find(KeyOf(name, uid));
-  return it == rows_.end() ? nullptr : &it->second;
+  if (it == rows_.end()) return nullptr;
+  Wake(it->second);
+  return &it->second;
 }
 
 Machine* MachineLedger::FindReported(const std::string& name, const std::string& uid,
                                      const std::string& provider_id) {
   const auto by_uid = uid.empty() ? rows_.end() : rows_.find(uid);
-  if (by_uid != rows_.end() && by_uid->second.name() == name) return &by_uid->second;
-  const auto by_id = by_provider_id_.find(provider_id);
-  return by_id == by_provider_id_.end() ? nullptr : &rows_.at(by_id->second);
+  Machine* machine = nullptr;
+  if (by_uid != rows_.end() && by_uid->second.name() == name) {
+    machine = &by_uid->second;
+  } else if (const auto by_id = by_provider_id_.find(provider_id); by_id != by_provider_id_.end()) {
+    machine = by_id->second;
+  }
+  if (machine != nullptr) Wake(*machine);
+  return machine;
 }
 
-const Machine* MachineLedger::FindByNode(const std::string& request_name,
-                                         const std::string& provider_id) const {
-  if (auto it = by_provider_id_.find(provider_id); it != by_provider_id_.end()) {
-    return &rows_.at(it->second);
-  }
-  auto lost = lost_.find(request_name);
-  return lost == lost_.end() ? Find(request_name) : &rows_.at(*lost->second.begin());
+void MachineLedger::MakeSteady(Machine& machine, const SteadyKind& kind, uint64_t node_version,
+                               std::optional<absl::Time> due) {
+  if (steady_.Add(machine, kind, node_version, due)) unsteady_.erase(machine.name());
+}
+
+void MachineLedger::EndWaits(absl::Time until) {
+  for (Machine* machine : steady_.Due(until)) Wake(*machine);
+}
+
+void MachineLedger::EndPass() {
+  for (Machine* machine : steady_.NotPassed()) Wake(*machine);
+}
+
+void MachineLedger::Wake(Machine& machine) {
+  if (machine.steady_version == 0) return;
+  steady_.Remove(machine);
+  unsteady_[machine.name()] = &machine;
+}
+
+void MachineLedger::Unsee(Machine& machine) {
+  Wake(machine);
+  const auto unsteady = unsteady_.find(machine.name());
+  if (unsteady != unsteady_.end() && unsteady->second == &machine) unsteady_.erase(unsteady);
 }
 
 bool MachineLedger::HasLost(const std::string& name) const { return lost_.contains(name); }
@@ -260,7 +321,7 @@ bool MachineLedger::IsFree(const std::string& name) const {
 
 std::string MachineLedger::FindByProviderId(const std::string& provider_id) const {
   auto it = by_provider_id_.find(provider_id);
-  return it == by_provider_id_.end() ? "" : rows_.at(it->second).name();
+  return it == by_provider_id_.end() ? "" : it->second->name();
 }
 
 std::set<std::string> MachineLedger::ProviderIdsOf(const std::string& name) const {
@@ -275,16 +336,21 @@ std::set<std::string> MachineLedger::ProviderIdsOf(const std::string& name) cons
   return ids;
 }
 
+bool MachineLedger::HasProviderId(const Machine& machine, const std::string& provider_id) const {
+  const auto known = by_provider_id_.find(provider_id);
+  return known != by_provider_id_.end() && known->second == &machine;
+}
+
 void MachineLedger::AddProviderId(Machine& machine, const std::string& provider_id) {
   if (provider_id.empty()) return;
   // An id leads to one row: the first that told it. Of a lost row the current one takes it over.
-  auto [known, added] = by_provider_id_.try_emplace(provider_id, machine.key);
-  if (!added && known->second != machine.key) {
-    Machine& other = rows_.at(known->second);
+  auto [known, added] = by_provider_id_.try_emplace(provider_id, &machine);
+  if (!added && known->second != &machine) {
+    Machine& other = *known->second;
     if (!other.lost) return;
     other.provider_ids.erase(provider_id);
     other.taken_over = other.provider_ids.empty();
-    known->second = machine.key;
+    known->second = &machine;
   }
   if (!machine.provider_ids.insert(provider_id).second) return;
   machine.absence.valid_until = absl::InfinitePast();  // nodes were not searched for this id
@@ -300,7 +366,7 @@ void MachineLedger::SetProviderId(Machine& machine, const std::string& provider_
 
 void MachineLedger::RemoveProviderId(Machine& machine, const std::string& provider_id) {
   auto known = by_provider_id_.find(provider_id);
-  if (known != by_provider_id_.end() && known->second == machine.key) by_provider_id_.erase(known);
+  if (known != by_provider_id_.end() && known->second == &machine) by_provider_id_.erase(known);
   machine.provider_ids.erase(provider_id);
   machine.ends.erase(provider_id);
   machine.surplus_since.erase(provider_id);
@@ -318,14 +384,13 @@ void MachineLedger::HandOver(Machine& lost, Machine& current) {
 }
 
 void MachineLedger::AddLost(const model::NodeRequest& request, absl::Time now) {
-  const auto [row, added] = rows_.try_emplace(KeyOf(request.meta.name, request.meta.uid));
-  if (!added) return;
-  Machine& machine = row->second;
-  machine.key = row->first;
+  const std::string key = KeyOf(request.meta.name, request.meta.uid);
+  if (rows_.contains(key)) return;
+  Machine& machine = AddRow(key)->second;
   machine.desired = request;
   machine.first_seen = now;
   machine.lost = true;
-  lost_[machine.name()].insert(row->first);
+  AddToLost(machine);
   AddProviderId(machine, request.provider_id);
   ++version_;
 }
@@ -338,11 +403,14 @@ void MachineLedger::DropLost(const std::string& key) {
 void MachineLedger::TakeLost(MachineLedger& former) {
   for (auto& [key, machine] : former.rows_) {
     if (!machine.lost || rows_.contains(key)) continue;
-    machine.taints.clear();
-    machine.absence = {};
-    lost_[machine.name()].insert(key);
-    for (const std::string& id : machine.provider_ids) by_provider_id_.try_emplace(id, key);
-    rows_.emplace(key, machine);
+    Machine& taken = AddRow(key)->second;
+    const uint64_t number = taken.number;
+    taken = machine;
+    taken.number = number;
+    taken.taints.clear();
+    taken.absence = {};
+    AddToLost(taken);
+    for (const std::string& id : taken.provider_ids) by_provider_id_.try_emplace(id, &taken);
   }
   ++version_;
 }
@@ -362,8 +430,32 @@ void MachineLedger::KeepTaints(Machine& machine, const std::set<std::string>& no
   }
 }
 
+MachineLedger::Rows::iterator MachineLedger::AddRow(const std::string& key) {
+  const auto row = rows_.try_emplace(key).first;
+  row->second.key = key;
+  row->second.number = ++last_number_;
+  return row;
+}
+
+void MachineLedger::Retire(const Machine& machine) {
+  const auto current = current_.find(machine.name());
+  if (current == current_.end() || current->second != &machine) return;
+  current_.erase(current);
+  if (!gone_.has_value()) return;
+  gone_->push_back(machine.name());
+  if (gone_->size() > kEndedNames) gone_.reset();
+}
+
+void MachineLedger::AddToLost(const Machine& machine) {
+  lost_[machine.name()].insert(machine.key);
+  // A node without a providerID belongs to the lost row from now on.
+  if (auto current = current_.find(machine.name()); current != current_.end()) {
+    Wake(*current->second);
+  }
+}
+
 void MachineLedger::Drop(Rows::iterator row) {
-  const Machine& machine = row->second;
+  Machine& machine = row->second;
   if (machine.seen() && ended_.insert(machine.name()).second) {
     ended_order_.push_back(machine.name());
     if (ended_order_.size() > kEndedNames) {
@@ -373,17 +465,15 @@ void MachineLedger::Drop(Rows::iterator row) {
   }
   for (const std::string& id : machine.provider_ids) {
     auto known = by_provider_id_.find(id);
-    if (known != by_provider_id_.end() && known->second == row->first) by_provider_id_.erase(known);
+    if (known != by_provider_id_.end() && known->second == &machine) by_provider_id_.erase(known);
   }
   for (const auto& [uid, taint] : machine.taints) by_node_.erase(uid);
-  if (auto current = current_.find(machine.name());
-      current != current_.end() && current->second == row->first) {
-    current_.erase(current);
-  }
+  Retire(machine);
   if (auto lost = lost_.find(machine.name()); lost != lost_.end()) {
     lost->second.erase(row->first);
     if (lost->second.empty()) lost_.erase(lost);
   }
+  Unsee(machine);
   rows_.erase(row);
   ++version_;
 }

@@ -39,6 +39,9 @@
 // that differs from the desired one, while no write of ours is under way, is another leader's and
 // is adopted. At a start every row begins with what is observed (I5).
 //
+// Rows are changed through the ledger alone. What it hands out to be changed is not steady any more
+// (steady_machines.h), so the next step looks at it.
+//
 // Thread-safety: the owner's thread. Complexity: O(log rows) per call.
 #pragma once
 
@@ -48,10 +51,13 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "autoscale-hook/machines/steady_machines.h"
 #include "base/write_attempts.h"
 #include "scheduler/model/workload_objects.h"
 
@@ -102,7 +108,9 @@ struct AbsenceProof {
 };
 
 struct Machine {
-  std::string key;  // of the row
+  std::string key;              // of the row
+  uint64_t number = 0;          // of the row, and of no other before or after it
+  uint64_t steady_version = 0;  // of its node; 0: it is not steady (steady_machines.h)
   model::NodeRequest desired;
   std::optional<StatusWrite> written;          // absent: the observed status is the desired one
   std::optional<model::NodeRequest> observed;  // absent: creation requested, not seen; or lost
@@ -135,7 +143,6 @@ struct Machine {
     bool evicting = false;  // its pods are being evicted, behind the fence
   };
   std::optional<Emptying> emptying;
-  std::optional<absl::Time> spare_since;  // its pods have had room elsewhere at each look
   absl::Time not_emptied_before = absl::InfinitePast();
   int64_t given_up = 0;          // attempts to empty it
   bool failure_counted = false;  // in the back-off
@@ -159,6 +166,10 @@ struct Machine {
 
 class MachineLedger {
  public:
+  MachineLedger() = default;
+  MachineLedger(const MachineLedger&) = delete;
+  MachineLedger& operator=(const MachineLedger&) = delete;
+
   // ---- observed. True if decisions have to be made again.
   bool Observe(const model::NodeRequest& request);
   // `keep_machine`: the row stays, as a lost one, if its machine may exist.
@@ -181,13 +192,6 @@ class MachineLedger {
   // ---- rows
   // The current row of a name; null if there is none.
   [[nodiscard]] const Machine* Find(const std::string& name) const;
-  [[nodiscard]] Machine* FindMutable(const std::string& name);
-  // The row of an object, a lost one too. An object without a uid has none but its name.
-  [[nodiscard]] Machine* FindObject(const std::string& name, const std::string& uid);
-  // The row that a provider speaks of: by uid, else by the machine's id. An object that is not seen
-  // has launched nothing.
-  [[nodiscard]] Machine* FindReported(const std::string& name, const std::string& uid,
-                                      const std::string& provider_id);
   // The row of a registered node, by its providerID, else by its label; null if there is none.
   [[nodiscard]] const Machine* FindByNode(const std::string& request_name,
                                           const std::string& provider_id) const;
@@ -199,10 +203,45 @@ class MachineLedger {
   [[nodiscard]] std::string FindByProviderId(const std::string& provider_id) const;
   // The ids of all machines of requests of this name.
   [[nodiscard]] std::set<std::string> ProviderIdsOf(const std::string& name) const;
-  [[nodiscard]] std::map<std::string, Machine>& rows() { return rows_; }
   [[nodiscard]] const std::map<std::string, Machine>& rows() const { return rows_; }
+  // Rows whose object is gone, and those whose object has not been seen, by key. O(of these).
+  [[nodiscard]] std::vector<const Machine*> Lost() const;
+  [[nodiscard]] std::vector<const Machine*> Unseen() const;
+  // Names that have had no current row at some time since the last call, each once or more often.
+  // None: that is not known, because it is the first call, or there are more than kEndedNames.
+  [[nodiscard]] std::optional<std::vector<std::string>> TakeGone();
+
+  // ---- rows, to be changed
+  [[nodiscard]] Machine& Edit(const Machine& row);
+  // The current row of a name; null if there is none.
+  [[nodiscard]] Machine* FindMutable(const std::string& name);
+  // The row of an object, a lost one too. An object without a uid has none but its name.
+  [[nodiscard]] Machine* FindObject(const std::string& name, const std::string& uid);
+  // The row that a provider speaks of: by uid, else by the machine's id. An object that is not seen
+  // has launched nothing.
+  [[nodiscard]] Machine* FindReported(const std::string& name, const std::string& uid,
+                                      const std::string& provider_id);
+  // Rows whose object is seen and that are not steady, by name.
+  [[nodiscard]] const std::map<std::string, Machine*>& unsteady() { return unsteady_; }
+
+  // ---- steady rows
+  [[nodiscard]] const SteadyMachines& steady() const { return steady_; }
+  // From now on a step does not look at it. It must be seen. `node_version`: not 0. `due`: of one
+  // that waits.
+  void MakeSteady(Machine& machine, const SteadyKind& kind, uint64_t node_version,
+                  std::optional<absl::Time> due);
+  // Ends that those are steady that wait for a time up to this one.
+  void EndWaits(absl::Time until);
+  // The nodes of a step pass; the last call ends that those are steady whose node did not pass.
+  void BeginPass() { steady_.BeginPass(); }
+  [[nodiscard]] bool Pass(uint64_t node_version, uint32_t place) {
+    return steady_.Pass(node_version, place);
+  }
+  void EndPass();
 
   // ---- machines
+  // The id leads to this row.
+  [[nodiscard]] bool HasProviderId(const Machine& machine, const std::string& provider_id) const;
   // A machine of the row. An empty id says nothing.
   void AddProviderId(Machine& machine, const std::string& provider_id);
   // The same, and the request names it.
@@ -230,16 +269,28 @@ class MachineLedger {
  private:
   static constexpr size_t kEndedNames = 4096;
   using Rows = std::map<std::string, Machine>;
+  Rows::iterator AddRow(const std::string& key);
   void Lose(Rows::iterator row);
   void Drop(Rows::iterator row);
+  // It is not steady any more.
+  void Wake(Machine& machine);
+  // Its object is not seen any more.
+  void Unsee(Machine& machine);
+  // The row ceases to be the current one of its name, if it is that.
+  void Retire(const Machine& machine);
+  void AddToLost(const Machine& machine);
 
-  Rows rows_;                                          // by key
-  std::map<std::string, std::string> current_;         // name -> key
-  std::map<std::string, std::set<std::string>> lost_;  // name -> keys
-  std::map<std::string, std::string> by_provider_id_;  // -> key
-  std::map<std::string, std::string> by_node_;         // uid of a node with a taint of ours -> key
-  std::set<std::string> ended_;                        // names of rows that are gone
+  Rows rows_;                                 // by key; rows stay in their place
+  std::map<std::string, Machine*> unsteady_;  // by name
+  SteadyMachines steady_;
+  absl::flat_hash_map<std::string, Machine*> current_;  // by name
+  std::map<std::string, std::set<std::string>> lost_;   // name -> keys
+  absl::flat_hash_map<std::string, Machine*> by_provider_id_;
+  std::map<std::string, std::string> by_node_;  // uid of a node with a taint of ours -> key
+  std::set<std::string> ended_;                 // names of rows that are gone
   std::deque<std::string> ended_order_;
+  std::optional<std::vector<std::string>> gone_;  // see TakeGone()
+  uint64_t last_number_ = 0;
   uint64_t version_ = 1;
 };
 

@@ -69,12 +69,12 @@ void NodeLists::Answered(uint64_t number, const absl::Status& status,
     const Machine* row = ledger.FindByNode(node.node_request, node.provider_id);
     if (row != nullptr) shown.emplace(row->name(), node.name);
   }
-  for (auto& [key, machine] : ledger.rows()) {
-    AbsenceProof& proof = machine.absence;
-    if (proof.list == 0) continue;
+  for (const auto& [key, row] : ledger.rows()) {
+    if (row.absence.list == 0) continue;
+    AbsenceProof& proof = ledger.Edit(row).absence;
     proof.list = 0;
     if (!status.ok()) continue;
-    const auto node = shown.find(machine.name());
+    const auto node = shown.find(row.name());
     if (node == shown.end()) {
       proof.valid_until = now + kProofLasts;
       proof.shown = 0;

@@ -34,6 +34,7 @@ const ObservedShapes::Shape* ObservedShapes::Find(const model::Node& node) const
 
 bool ObservedShapes::LearnOverhead(const std::vector<NodeOverhead>& nodes) {
   const auto raise = [](model::ResourceList& most, const model::ResourceList& requests) {
+    if (most == requests) return;  // the same DaemonSets
     for (const auto& [name, amount] : requests) {
       if (amount > model::Get(most, name)) model::Set(most, name, amount);
     }

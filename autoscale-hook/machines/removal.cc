@@ -70,6 +70,7 @@ bool IsDue(MachineView& view, StepContext& context, const DisruptionBudgets& bud
   const absl::Time due = DueAt(view, *request.unneeded_since, context, budgets);
   if (context.now >= due) return true;
   context.WakeAt(due);
+  view.removable_at = due;
   if (view.tainted()) context.Taint(view, false);
   return false;
 }
@@ -128,8 +129,10 @@ class Removals {
 }  // namespace
 
 bool RemovalPace::Take(StepContext& context) {
-  const int64_t tenth = static_cast<int64_t>(context.views.size()) / 10;
-  const int64_t per_minute = std::max({int64_t{1}, context.options.removals_per_minute, tenth});
+  const int64_t machines =
+      static_cast<int64_t>(context.views.size()) + context.ledger.steady().size();
+  const int64_t per_minute =
+      std::max({int64_t{1}, context.options.removals_per_minute, machines / 10});
   const absl::Time full = context.now + absl::Minutes(1);
   if (filled_until_ + absl::Minutes(1) / per_minute > full) {
     context.WakeAt(context.now + absl::Seconds(1));
@@ -139,7 +142,7 @@ bool RemovalPace::Take(StepContext& context) {
   return true;
 }
 
-RemovalFreeze::RemovalFreeze(const StepContext& context) {
+RemovalFreeze::RemovalFreeze(const StepContext& context) : nodes_(context.ledger.steady().size()) {
   for (const MachineView& view : context.views) {
     if (view.request().phase != Phase::kReady || !view.registered()) continue;
     ++nodes_;
@@ -161,6 +164,7 @@ void RemoveUnneeded(StepContext& context, DisruptionBudgets& budgets, const Remo
   for (MachineView& view : context.views) {
     if (IsLive(view.request().phase) && IsDue(view, context, budgets)) due.push_back(&view);
   }
+  context.WakeAt(context.ledger.steady().next_due());
   std::stable_sort(due.begin(), due.end(), [](const MachineView* a, const MachineView* b) {
     return a->request().price_micro_usd_per_hour > b->request().price_micro_usd_per_hour;
   });

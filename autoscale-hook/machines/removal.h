@@ -56,7 +56,7 @@ class RemovalFreeze {
   static bool IsText(const std::string& message);
 
  private:
-  int64_t nodes_ = 0, unready_ = 0;
+  int64_t nodes_, unready_ = 0;
 };
 
 // Call it after AdvanceLifecycle of every view, and after NodeEmptying. O(n log n).

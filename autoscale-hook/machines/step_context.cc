@@ -60,6 +60,14 @@ int64_t MachineView::CountMachines() const {
   return std::max({int64_t{1}, registered, static_cast<int64_t>(ids.size())});
 }
 
+MachineView& StepContext::ViewOf(const Machine& machine) {
+  const auto place = std::lower_bound(
+      views.begin(), views.end(), machine.name(),
+      [](const MachineView& view, const std::string& name) { return view.machine->name() < name; });
+  if (place != views.end() && place->machine == &machine) return *place;
+  return *views.insert(place, MachineView{&ledger.Edit(machine), nodes.Of(machine), {}});
+}
+
 bool StepContext::TerminateOne(Machine& machine, const std::string& provider_id,
                                const NodeUse* node) {
   if (node == nullptr && machine.launch.in_flight() && now < machine.launch.due()) {

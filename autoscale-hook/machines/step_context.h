@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "absl/time/time.h"
 #include "autoscale-hook/hook.h"
 #include "autoscale-hook/machines/machine_ledger.h"
+#include "autoscale-hook/machines/nodes_by_row.h"
 #include "autoscale-hook/provisioning/launch_backoff.h"
 
 namespace fairlead::hook {
@@ -27,8 +29,10 @@ inline constexpr absl::Duration kMissingGrace = absl::Minutes(1);
 // two, which are removed together unless only one of them is used (surplus.h).
 struct MachineView {
   Machine* machine = nullptr;
-  std::vector<const NodeUse*> nodes;    // empty: the engine has none
-  std::vector<const NodeUse*> surplus;  // not in `nodes`
+  NodeList nodes;    // empty: the engine has none
+  NodeList surplus;  // not in `nodes`
+  // Nothing needs it, and it is not due to be removed before that (removal.h).
+  std::optional<absl::Time> removable_at = {};
 
   [[nodiscard]] model::NodeRequest& request() const { return machine->desired; }
   // The node that represents the request: a ready one first, then by name.
@@ -67,8 +71,10 @@ struct StepContext {
   const std::vector<QueueCap>& queue_caps;
   LaunchBackoff& backoff;
   MachineLedger& ledger;
-  std::vector<MachineView> views;  // requests whose object is seen, by name
-  std::vector<MachineView> lost;   // machines without their object, by key
+  const NodesByRow& nodes;
+  // Requests whose object is seen, by name, but for those that were steady when the step began.
+  std::vector<MachineView> views;
+  std::vector<MachineView> lost;  // machines without their object, by key
   StepOutput& out;
   std::vector<model::Action> actions;  // behind the status updates
   std::vector<Machine*> unproved;      // to be ended, and wait for a list of nodes (node_lists.h)
@@ -82,6 +88,9 @@ struct StepContext {
   void WakeAt(absl::Time at) {
     if (at < out.wake_at) out.wake_at = at;
   }
+  // The view of a request whose object is seen. One that was steady is a part of `views` from now
+  // on, whose members may move. O(views).
+  MachineView& ViewOf(const Machine& machine);
   // Asks the provider to make sure that there is no machine, as far as attempts are due. The phase
   // that says so must be Written().
   void Terminate(MachineView& view);

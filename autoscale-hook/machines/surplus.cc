@@ -10,13 +10,17 @@ namespace {
 
 // The ids of machines without a node, while another machine of the request has one.
 std::set<std::string> WithoutNode(const MachineView& view) {
-  std::set<std::string> ids = view.machine->provider_ids;
   if (!view.machine->Promises() || !view.registered()) return {};
-  for (const auto* part : {&view.nodes, &view.surplus}) {
-    for (const NodeUse* node : *part) {
-      if (node->registered && node->provider_id.empty()) return {};  // it may be any of them
-      ids.erase(node->provider_id);
-    }
+  const auto any_node = [&view](const auto& is) {
+    return std::any_of(view.nodes.begin(), view.nodes.end(), is) ||
+           std::any_of(view.surplus.begin(), view.surplus.end(), is);
+  };
+  if (any_node([](const NodeUse* n) { return n->registered && n->provider_id.empty(); })) {
+    return {};  // it may be any of them
+  }
+  std::set<std::string> ids;
+  for (const std::string& id : view.machine->provider_ids) {
+    if (!any_node([&id](const NodeUse* n) { return n->provider_id == id; })) ids.insert(id);
   }
   return ids;
 }

@@ -189,11 +189,11 @@ void Hook::Impl::RecallPurchases(const Demand& demand, const DemandMembers* memb
 
 // Judges whether former purchases helped.
 void Hook::Impl::JudgePurchases(const Demand& demand, const DemandMembers* members,
-                                const NodesByRow& nodes, StepContext& context) {
+                                StepContext& context) {
   const auto use_of = [&](const std::string& name) {
     const Machine* machine = ledger_.Find(name);
     if (machine == nullptr || !machine->Promises()) return ProvisioningGuard::Use::kGone;
-    const std::vector<const NodeUse*> uses = nodes.Of(*machine);
+    const NodeList uses = context.nodes.Of(*machine);
     bool usable = false, needed = false;
     for (const NodeUse* use : uses) {
       if (use->removal_tainted) return ProvisioningGuard::Use::kUnknown;
@@ -206,7 +206,13 @@ void Hook::Impl::JudgePurchases(const Demand& demand, const DemandMembers* membe
   guard_.Judge(demand, members, use_of, context.now);
   const auto is_gone = [&](const std::string& name) { return ledger_.Find(name) == nullptr; };
   guard_.ForgetWitnesses(is_gone);
-  std::erase_if(linked_, is_gone);
+  if (const auto gone = ledger_.TakeGone()) {
+    for (const std::string& name : *gone) {
+      if (is_gone(name)) linked_.erase(name);
+    }
+  } else {
+    absl::erase_if(linked_, is_gone);
+  }
 }
 
 Hook::Impl::Held Hook::Impl::WhyHeld(const DemandItem& item, StepContext& context) {

@@ -28,8 +28,9 @@ int64_t SumOfSmallest(std::vector<int64_t> values, int64_t count) {
 // The tree of a workload with some number of active pods in each set.
 class Tree {
  public:
-  explicit Tree(const Workload& workload)
-      : sets_(workload.sets.list()), active_(workload.active.begin(), workload.active.end()) {}
+  explicit Tree(const Workload& workload) : Tree(workload, workload.active) {}
+  Tree(const Workload& workload, absl::Span<const int32_t> active)
+      : sets_(workload.sets.list()), active_(active.begin(), active.end()) {}
 
   [[nodiscard]] const GangSet& set(int32_t i) const { return sets_[static_cast<size_t>(i)]; }
   [[nodiscard]] int64_t& active(int32_t i) { return active_[static_cast<size_t>(i)]; }
@@ -462,7 +463,10 @@ std::vector<std::vector<PodId>> EvictionUnits(const state::ClusterState& state,
   return units;
 }
 
-std::vector<int32_t> BelowMinimum(const Workload& workload) {
+namespace {
+
+// Of the workload with these active pods by set.
+std::vector<int32_t> BelowMinimumWith(const Workload& workload, absl::Span<const int32_t> active) {
   std::vector<int32_t> below;
   if (workload.plain || !workload.details->invalid.empty() || workload.Active() == 0 ||
       workload.Count(PodStatus::kSucceeded) > 0) {
@@ -470,14 +474,24 @@ std::vector<int32_t> BelowMinimum(const Workload& workload) {
   }
   const GangSet& root = workload.sets.front();
   if (workload.sets.size() == 1 && !root.min_sub_group.has_value() &&
-      workload.active.front() >= root.min_member) {
+      active.front() >= root.min_member) {
     return below;
   }
-  const bool satisfied = Tree(workload).FindBelowMinimum(0, below).satisfied;
+  const bool satisfied = Tree(workload, active).FindBelowMinimum(0, below).satisfied;
   // What runs may all be of no set.
   if (!satisfied && below.empty()) below.push_back(0);
   std::sort(below.begin(), below.end());
   return below;
+}
+
+}  // namespace
+
+std::vector<int32_t> BelowMinimum(const Workload& workload) {
+  return BelowMinimumWith(workload, workload.active);
+}
+
+bool WouldBeBelowMinimum(const Workload& workload, absl::Span<const int32_t> active) {
+  return !BelowMinimumWith(workload, active).empty();
 }
 
 }  // namespace fairlead::engine

@@ -26,6 +26,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "scheduler/state/cluster_state.h"
 
 namespace fairlead::engine {
@@ -111,5 +112,9 @@ std::vector<std::vector<state::PodId>> EvictionUnits(const state::ClusterState& 
 // is the gang itself, which lacks a required set. Empty if a pod of the workload has succeeded, and
 // for a workload that is invalid: what runs is not evicted over a typing error.
 std::vector<int32_t> BelowMinimum(const state::Workload& workload);
+
+// True if BelowMinimum() would name a set with these active pods by set, and all else as the
+// workload has it. `active`: of each set, as state::Workload::active.
+bool WouldBeBelowMinimum(const state::Workload& workload, absl::Span<const int32_t> active);
 
 }  // namespace fairlead::engine

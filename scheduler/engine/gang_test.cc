@@ -380,7 +380,27 @@ TEST(GangTest, BelowMinimum) {
       below.push_back(set == 0 ? "-" : world.workload().sets[static_cast<size_t>(set)].name);
     }
     EXPECT_EQ(absl::StrJoin(below, " "), c.below);
+    EXPECT_EQ(WouldBeBelowMinimum(world.workload(), world.workload().active), !below.empty());
   }
+}
+
+TEST(GangTest, WouldBeBelowMinimumWithoutSomePods) {
+  const GangWorld world("member=3; a member=2; b member=1", "p1:a:run p2:a:run p3:a:run p4:b:run");
+  const state::Workload& workload = world.workload();
+  const auto without = [&](std::initializer_list<size_t> sets) {
+    auto active = workload.active;
+    for (const size_t set : sets) --active[set];
+    return WouldBeBelowMinimum(workload, active);
+  };
+  size_t a = 0, b = 0;
+  for (size_t set = 0; set < workload.sets.size(); ++set) {
+    if (workload.sets[set].name == "a") a = set;
+    if (workload.sets[set].name == "b") b = set;
+  }
+  EXPECT_FALSE(without({}));
+  EXPECT_FALSE(without({a}));
+  EXPECT_TRUE(without({a, a}));
+  EXPECT_TRUE(without({b}));
 }
 
 // ---- the oracle: satisfaction by the words of gang.h, from the object and nothing else

@@ -56,6 +56,9 @@ void VerdictToRequest(Run& run);
 void DemandCapped20k(Run& run);
 void Plan51k(Run& run);
 
+// hook_step_bench.cc
+void HookStep10kNodes(Run& run);
+
 // plan_bound_bench.cc
 void PlanCostOverBound(Run& run);
 void PlanCostOverBoundOfTraces(Run& run);

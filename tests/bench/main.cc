@@ -96,6 +96,7 @@ int RunAll(const Arguments& arguments) {
       {"verdict_to_request", VerdictToRequest},
       {"demand_capped_20k", DemandCapped20k},
       {"plan_51k", Plan51k},
+      {"hook-step-10k-nodes-ms", HookStep10kNodes},
       {"plan-50k-pods-1000-types-ms", Plan50kPods1000Types},
       {"plan-20k-mixed-400-types-ms", Plan20kMixed400Types},
       {"plan-cost-over-bound", PlanCostOverBound},
