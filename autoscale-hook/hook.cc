@@ -172,6 +172,7 @@ StepOutput Hook::Impl::Step(const StepInput& input, Placement& placement) {
     LearnOverhead(context);
     RecallPurchases(demand, input.members, context);
     ScaleDown(demand, input.evacuation, context);
+    OrderMachines(context);
     out.node_list = node_lists_.Next(context.unproved, context.now, out.wake_at);
     JudgePurchases(demand, input.members, context);
     // Before a machine is told to go, its request must say whether it was of use.

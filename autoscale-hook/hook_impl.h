@@ -164,6 +164,8 @@ class Hook::Impl {
   void ExplainGuard(const DemandItem& item, const PlanInput& input, Placement& placement,
                     DemandOutcome& outcome, StepContext& context);
   model::NodeRequest RequestFor(const PlannedNode& node, const Planned& planned);
+  // Of the plan's nodes, in their order, with the sets that they are ordered in.
+  std::vector<model::NodeRequest> RequestsFor(const Plan& plan, const Planned& planned);
 
   HookOptions options_;
   Catalogs catalogs_;

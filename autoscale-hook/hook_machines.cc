@@ -7,6 +7,7 @@
 #include "autoscale-hook/hook_impl.h"
 #include "autoscale-hook/machines/announced.h"
 #include "autoscale-hook/machines/disruption_budgets.h"
+#include "autoscale-hook/machines/launch_set.h"
 #include "autoscale-hook/machines/lost_machines.h"
 #include "autoscale-hook/machines/removal.h"
 #include "autoscale-hook/machines/surplus.h"
@@ -32,6 +33,7 @@ model::NodeRequest DecisionOf(const model::NodeRequest& request) {
   decision.queue = request.queue;
   decision.reason_workloads = request.reason_workloads;
   decision.finalizers = {model::kMachineFinalizer};
+  LeaveLaunchSet(decision);
   return decision;
 }
 

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "autoscale-hook/hook.h"
 #include "autoscale-hook/hook_testing.h"
+#include "autoscale-hook/machines/launch_set.h"
 #include "autoscale-hook/provisioning/failure.h"
 #include "base/testing/environment.h"
 
@@ -128,7 +129,7 @@ class World {
     const StepOutput out = Step(false);
     EXPECT_TRUE(out.actions.empty()) << out.actions.size() << " actions in a world at rest";
   }
-  int bought = 0, crashes = 0, removed = 0, refused = 0;
+  int bought = 0, crashes = 0, removed = 0, refused = 0, whole = 0;
 
  private:
   int64_t Pick(int64_t low, int64_t high) { return random_.Between(low, high); }
@@ -204,6 +205,7 @@ class World {
       request.meta.uid = absl::StrCat("r", ++uids_);
       request.meta.creation = now_;
       requests_[name] = request;
+      if (const auto set = LaunchSetOf(request)) written_[set->id].insert(name);
       return hook_->OnCreateResult(name, Fault(5) ? absl::UnavailableError("") : absl::OkStatus(),
                                    now_);
     }
@@ -289,6 +291,11 @@ class World {
   }
   void DeliverLaunch(const model::LaunchNode& launch) {
     const std::string& name = launch.request->meta.name;
+    if (const auto set = LaunchSetOf(launch.request); set.has_value() && set->atomic) {
+      ++whole;
+      EXPECT_EQ(static_cast<int64_t>(written_[set->id].size()), set->size)
+          << "a machine of a gang is ordered before all of its requests were written";
+    }
     const auto answer = [&](const absl::Status& status) {
       if (!Fault(8)) hook_->OnProviderResult(CallOf(name, true), status, now_);
     };
@@ -456,7 +463,9 @@ class World {
     }
     input.demand = &rest;
     const StepOutput again = hook_->Step(input, placement_);
-    EXPECT_TRUE(again.actions.empty()) << again.actions.size() << " actions for the same input";
+    EXPECT_TRUE(again.actions.empty())
+        << again.actions.size() << " actions for the same input, the first of kind "
+        << again.actions.front().what.index() << " about " << Subject(again.actions.front());
 
     for (const std::string& name : out.withdrawn) {
       withdrawn_.insert(name);
@@ -562,6 +571,7 @@ class World {
   int uids_ = 0, job_count_ = 0;
   std::map<std::string, model::NodeRequest> requests_, seen_requests_, unseen_;
   std::map<std::string, std::string> shown_;
+  std::map<std::string, std::set<std::string>> written_;  // by set, names of requests
   std::map<std::string, ApiNode> nodes_, seen_nodes_;
   testing::NodeVersions versions_;
   std::map<std::string, Machine> machines_;
@@ -577,7 +587,7 @@ class World {
 TEST(HookPropertyTest, InvariantsHoldInAFaultyWorld) {
   constexpr uint64_t kFirstSeed = 1;
   const uint64_t seeds = FromEnvironment("FAIRLEAD_HOOK_SEEDS", 6);
-  int bought = 0, crashes = 0, removed = 0, refused = 0;
+  int bought = 0, crashes = 0, removed = 0, refused = 0, whole = 0;
   for (uint64_t seed = kFirstSeed; seed < kFirstSeed + seeds; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     World world(seed, seed % 2 == 0);
@@ -592,15 +602,17 @@ TEST(HookPropertyTest, InvariantsHoldInAFaultyWorld) {
     crashes += world.crashes;
     removed += world.removed;
     refused += world.refused;
+    whole += world.whole;
     if (::testing::Test::HasFailure()) break;
   }
   std::cout << "seeds " << kFirstSeed << ".." << kFirstSeed + seeds - 1 << ": " << bought
-            << " nodes bought, " << removed << " terminated, " << refused << " refused, " << crashes
-            << " restarts\n";
+            << " nodes bought, " << whole << " orders for gangs, " << removed << " terminated, "
+            << refused << " refused, " << crashes << " restarts\n";
   // The worlds do provision nodes.
   EXPECT_GT(bought, 3 * static_cast<int>(seeds));
   EXPECT_GT(crashes, static_cast<int>(seeds));
   EXPECT_GT(refused, static_cast<int>(seeds) / 2);
+  EXPECT_GT(whole, static_cast<int>(seeds) / 2);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "autoscale-hook/machines/launch_set.h"
+#include "autoscale-hook/machines/launch_sets.h"
 #include "autoscale-hook/provisioning/failure.h"
 #include "autoscale-hook/provisioning/provisioning_guard.h"
 #include "scheduler/model/api_names.h"
@@ -107,13 +109,14 @@ void SendLaunch(MachineView& view, StepContext& context) {
 void AdvancePending(MachineView& view, StepContext& context) {
   if (TakeLaunchAnswer(view, context)) return;
   const absl::Time deadline = WrittenAt(view, context.now) + context.options.launch_timeout;
-  if (context.now >= deadline) {
-    const std::string& last = view.request().message;
-    return Fail(view, context, FailureClass::kTimeout, /*in_doubt=*/false,
-                last.empty() ? "the provider did not answer LaunchNode in time" : last);
+  if (context.now < deadline) return context.WakeAt(deadline);
+  // Not the provider's failure: it was not asked.
+  if (!view.machine->launch.started() && LaunchSetOf(view.request()).has_value()) {
+    return GiveBack(view, context, "not all of their NodeRequests were seen in time");
   }
-  context.WakeAt(deadline);
-  SendLaunch(view, context);
+  const std::string& last = view.request().message;
+  Fail(view, context, FailureClass::kTimeout, /*in_doubt=*/false,
+       last.empty() ? "the provider did not answer LaunchNode in time" : last);
 }
 
 // The node that represents the request from now on.
@@ -256,6 +259,27 @@ void AdvanceDraining(MachineView& view, StepContext& context) {
 }
 
 }  // namespace
+
+void OrderMachines(StepContext& context) {
+  GiveBackFailedSets(context);
+  const LaunchSets sets(context.ledger);
+  for (MachineView& view : context.views) {
+    if (view.request().phase != Phase::kPending) continue;
+    const LaunchSets::Turn turn = sets.TurnOf(*view.machine, context.now);
+    switch (turn.kind) {
+      case LaunchSets::Turn::Kind::kOrder:
+        SendLaunch(view, context);
+        break;
+      case LaunchSets::Turn::Kind::kWait:
+        context.WakeAt(turn.until);
+        break;
+      case LaunchSets::Turn::Kind::kGiveBack:
+        GiveBack(view, context, turn.why);
+        break;
+    }
+  }
+  GiveBackFailedSets(context);  // of types that have left the catalogue
+}
 
 void AdvanceLifecycle(MachineView& view, StepContext& context) {
   const bool deleted = view.request().meta.deletion.has_value();

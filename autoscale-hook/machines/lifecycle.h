@@ -7,6 +7,7 @@
 //               Without an answer, or after one that leaves the outcome open, the call is repeated
 //               with back-off. Nothing is launched while a lost machine has the request's name
 //               (lost_machines.h), and nothing for a node that is there without a launch of ours.
+//               Machines that belong together are ordered together (launch_sets.h).
 //   Launched    waits for the node to register and be ready, ready_timeout from the launch. The
 //               provider may still report that the launch has failed.
 //   Registered  becomes Ready at ready_timeout although something announced is missing, if at
@@ -41,7 +42,12 @@
 
 namespace fairlead::hook {
 
-// Advances the machine as far as possible now. O(1).
+// Advances the machine as far as possible now, but for the order of a Pending one. O(1).
 void AdvanceLifecycle(MachineView& view, StepContext& context);
+
+// Orders the Pending ones whose turn it is (launch_sets.h), and gives back what was ordered, or was
+// to be ordered, beside machines that cannot be had. Call it when all that this step cancels is
+// cancelled: it may be of a set. O(rows log rows).
+void OrderMachines(StepContext& context);
 
 }  // namespace fairlead::hook

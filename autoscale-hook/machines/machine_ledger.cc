@@ -234,6 +234,10 @@ const Machine* MachineLedger::FindByNode(const std::string& request_name,
   return lost == lost_.end() ? Find(request_name) : &rows_.at(*lost->second.begin());
 }
 
+void MachineLedger::ForEachUnsteady(absl::FunctionRef<void(const Machine&)> use) const {
+  for (const auto& [name, machine] : unsteady_) use(*machine);
+}
+
 std::vector<const Machine*> MachineLedger::Lost() const {
   std::set<std::string> keys;
   for (const auto& [name, of_name] : lost_) keys.insert(of_name.begin(), of_name.end());

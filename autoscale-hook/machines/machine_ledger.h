@@ -54,6 +54,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -204,6 +205,8 @@ class MachineLedger {
   // The ids of all machines of requests of this name.
   [[nodiscard]] std::set<std::string> ProviderIdsOf(const std::string& name) const;
   [[nodiscard]] const std::map<std::string, Machine>& rows() const { return rows_; }
+  // Rows whose object is seen and that are not steady, by name.
+  void ForEachUnsteady(absl::FunctionRef<void(const Machine&)> use) const;
   // Rows whose object is gone, and those whose object has not been seen, by key. O(of these).
   [[nodiscard]] std::vector<const Machine*> Lost() const;
   [[nodiscard]] std::vector<const Machine*> Unseen() const;

@@ -193,8 +193,8 @@ std::string Text(const Hook& hook) {
                                  row.emptying.has_value(), " learned ", row.shape_learned,
                                  " missing ", Text(row.missing_since), " given up ", row.given_up));
   }
-  for (const model::Node& node : hook.NodesOnOffer({})) {
-    lines.push_back(absl::StrCat("offer ", model::Get(node.allocatable, "cpu")));
+  for (const model::OfferedNode& offered : hook.NodesOnOffer({})) {
+    lines.push_back(absl::StrCat("offer ", model::Get(offered.node.allocatable, "cpu")));
   }
   return absl::StrJoin(lines, "\n");
 }

@@ -1,8 +1,10 @@
 // The fixture of contract_testing.h: what the hook does, and what always holds.
+#include <algorithm>
 #include <array>
 
 #include "absl/strings/str_cat.h"
 #include "autoscale-hook/catalog/catalog.h"
+#include "autoscale-hook/machines/launch_set.h"
 #include "autoscale-hook/providers/contract_testing.h"
 #include "autoscale-hook/provisioning/failure.h"
 
@@ -42,7 +44,8 @@ void ProviderContract::OnMachine(const MachineReport& report) {
   reports_.push_back(report);
 }
 
-std::vector<ProviderContract::Call*> ProviderContract::OrderSet(const std::vector<Wanted>& set) {
+std::vector<ProviderContract::Call*> ProviderContract::OrderSet(const std::vector<Wanted>& set,
+                                                                bool atomic) {
   std::vector<LaunchOrder> orders;
   std::vector<Call*> made;
   for (const Wanted& wanted : set) {
@@ -69,6 +72,11 @@ std::vector<ProviderContract::Call*> ProviderContract::OrderSet(const std::vecto
                         EXPECT_EQ(++call->answers, 1) << "an order of " << call->request;
                         call->answer = answer;
                       }});
+  }
+  if (atomic) {
+    std::vector<model::NodeRequest*> requests;
+    for (LaunchOrder& order : orders) requests.push_back(&order.launch.request.Own());
+    MarkLaunchSet(requests, atomic);
   }
   provider_->Launch(std::move(orders));
   return made;
@@ -110,6 +118,26 @@ void ProviderContract::EndUntilOk(const std::string& name, const std::string& id
     if (call->answers > 0) Pass(absl::Seconds(30));
   }
   ADD_FAILURE() << "no OK to the end of " << name << " within 30 attempts";
+}
+
+void ProviderContract::OrderWholeUntilOk(const std::vector<Wanted>& set) {
+  for (int attempt = 0; attempt < 30; ++attempt) {
+    const std::vector<Call*> calls = OrderSet(set, /*atomic=*/true);
+    Pass(absl::Minutes(1));
+    if (std::all_of(calls.begin(), calls.end(), [](const Call* call) { return call->ok(); })) {
+      return;
+    }
+  }
+  ADD_FAILURE() << "no OK to an order of a set within 30 attempts";
+}
+
+void ProviderContract::GiveBack(const std::string& name) {
+  const Call* call = End(name);
+  Pass(absl::Minutes(1));
+  if (call->answers == 1 && !call->answer.machine_id.empty() && !call->ok()) {
+    EndUntilOk(name, call->answer.machine_id);
+  }
+  EndUntilOk(name);
 }
 
 void ProviderContract::Pass(absl::Duration duration) {
@@ -163,12 +191,22 @@ absl::Status ProviderContract::Failure(const Call& call) const {
   return absl::OkStatus();
 }
 
-void ProviderContract::OrderAtRandom(fairlead::testing::Random& random, const std::string& name,
-                                     Life& life) {
+ProviderContract::Wanted ProviderContract::WantAtRandom(fairlead::testing::Random& random,
+                                                        const std::string& name, Life& life) {
   const std::array<const char*, 5> types = {kUsualType, kUsualType, kLateType, kNeverType,
                                             kNoneType};
-  if (life.uid.empty()) life.uid = absl::StrCat("u-", calls_.size());
-  Order({name, life.uid, types[static_cast<size_t>(random.Between(0, 4))]});
+  if (life.uid.empty()) life.uid = absl::StrCat("u-", name, "-", calls_.size());
+  return {name, life.uid, types[static_cast<size_t>(random.Between(0, 4))]};
+}
+
+// All names that are not being ended, as one set.
+void ProviderContract::OrderWholeAtRandom(fairlead::testing::Random& random,
+                                          std::map<std::string, Life>& lives) {
+  std::vector<Wanted> set;
+  for (auto& [name, life] : lives) {
+    if (!life.ending) set.push_back(WantAtRandom(random, name, life));
+  }
+  if (set.size() > 1) OrderSet(set, /*atomic=*/true);
 }
 
 // Asks if no question is open, or for a minute; takes the answer of the last one.
@@ -217,11 +255,12 @@ void ProviderContract::RunAtRandom(fairlead::testing::Random& random, int steps)
         life.ending = true;
         EndAgain(name, life);
       } else if (random.OneIn(2)) {
-        OrderAtRandom(random, name, life);
+        Order(WantAtRandom(random, name, life));
       } else if (random.OneIn(8)) {
         world_->Vanish(name);
       }
     }
+    if (random.OneIn(10)) OrderWholeAtRandom(random, lives);
     if (random.OneIn(3)) FailAtRandom(random);
     if (random.OneIn(12)) {
       Destroy();

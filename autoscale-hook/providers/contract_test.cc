@@ -108,6 +108,34 @@ TEST_P(ProviderContract, ARefusedMemberOfASetDoesNotConcernTheOthers) {
   EXPECT_EQ(Machines("fl-2"), Ids{});
 }
 
+// The set cannot be had, whatever the provider does with the others: none, or those that there are.
+TEST_P(ProviderContract, NothingStaysOfAWholeSetThatIsGivenBack) {
+  const std::vector<Wanted> set = {
+      {"fl-1", "u1"}, {"fl-2", "u2", kNoneType}, {"fl-3", "u3", kLateType}, {"fl-4", "u4"}};
+  const std::vector<Call*> calls = OrderSet(set, /*atomic=*/true);
+  Pass(absl::Minutes(1));
+  EXPECT_EQ(ClassifyFailure(Failure(*calls[1])), FailureClass::kStockout) << Failure(*calls[1]);
+  for (const Wanted& wanted : set) GiveBack(wanted.name);
+  Pass(absl::Minutes(30));
+  for (const Wanted& wanted : set) EXPECT_EQ(Machines(wanted.name), Ids{}) << wanted.name;
+}
+
+TEST_P(ProviderContract, AWholeSetIsOrderedOnce) {
+  const std::vector<Wanted> set = {{"fl-1", "u1"}, {"fl-2", "u2", kLateType}, {"fl-3", "u3"}};
+  world_->calls.FailWrites(Fault::kLostReply);
+  OrderSet(set, /*atomic=*/true);
+  Pass(absl::Seconds(15));
+  OrderSet(set, /*atomic=*/true);
+  Restart();
+  OrderWholeUntilOk(set);
+  Order(set[2]);  // a repeated order comes without the others
+  Pass(absl::Minutes(5));
+  for (const Wanted& wanted : set) {
+    EXPECT_EQ(Machines(wanted.name), Ids{ToldId(wanted.name)});
+    EXPECT_FALSE(Has(States(wanted.name), kGone));
+  }
+}
+
 TEST_P(ProviderContract, AnUnauthorisedOrderFailsAsSuch) {
   world_->calls.FailAll(Fault::kForbidden);
   const Call* call = Order({"fl-1", "u1"});

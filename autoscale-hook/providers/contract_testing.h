@@ -220,12 +220,17 @@ class ProviderContract : public ::testing::TestWithParam<WorldFactory>, public P
   }
 
   Call* Order(const Wanted& wanted) { return OrderSet({wanted}).front(); }
-  std::vector<Call*> OrderSet(const std::vector<Wanted>& set);
+  // `atomic`: as one set of which a part is of no use (machines/launch_set.h).
+  std::vector<Call*> OrderSet(const std::vector<Wanted>& set, bool atomic = false);
   Call* End(const std::string& name, const std::string& id = "");
   // What the hook does: asks, and asks again 30 seconds after an answer of unknown outcome, or
   // after a minute without an answer.
   void OrderUntilOk(const Wanted& wanted);
   void EndUntilOk(const std::string& name, const std::string& id = "");
+  // The same, repeated until all of the atomic set is OK.
+  void OrderWholeUntilOk(const std::vector<Wanted>& set);
+  // What the hook does with a machine that it does not want any more, whatever it knows of it.
+  void GiveBack(const std::string& name);
   // Lets time pass in steps of a second, and checks that machines that were ended do not come back.
   void Pass(absl::Duration duration);
   void Restart();
@@ -252,7 +257,8 @@ class ProviderContract : public ::testing::TestWithParam<WorldFactory>, public P
     Call* end = nullptr;
     absl::Duration asked;
   };
-  void OrderAtRandom(fairlead::testing::Random& random, const std::string& name, Life& life);
+  Wanted WantAtRandom(fairlead::testing::Random& random, const std::string& name, Life& life);
+  void OrderWholeAtRandom(fairlead::testing::Random& random, std::map<std::string, Life>& lives);
   void EndAgain(const std::string& name, Life& life);
   void FailAtRandom(fairlead::testing::Random& random);
 

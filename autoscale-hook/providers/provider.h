@@ -3,9 +3,14 @@
 // contract_testing.h has the tests that every provider passes.
 //
 // Contract:
-// - Launch takes all machines that are due at once, those whose requests were seen together, so
-// that
-//   a provider that sells by number makes one call. Each order is answered on its own.
+// - Launch takes all machines that are due at once, so that a provider that sells by number makes
+//   one call. Each order is answered on its own.
+// - Orders of one set (LaunchSetOf(launch.request), machines/launch_set.h) come in one call, all of
+//   them, but for members that nothing needs any more. An order that is repeated may come without
+//   the others of its set. Of an atomic set a part is of no use. A provider that can buy such a set
+//   in one operation does so, and answers and reports all of its orders alike. Another one buys
+//   what can be had, and refuses the rest: the hook gives the part back with Terminate
+//   (machines/launch_sets.h).
 // - Calls are idempotent by request: an order for a request whose machine exists answers OK and
 //   starts nothing. Clouds with idempotency tokens derive theirs from the request's uid: a name may
 //   be used again after its machine is gone. There are never machines of two requests of one name,

@@ -8,6 +8,7 @@
 #include "autoscale-hook/hook_impl.h"
 #include "autoscale-hook/machines/announced.h"
 #include "autoscale-hook/planner/offers.h"
+#include "autoscale-hook/provisioning/plan_sets.h"
 #include "base/hash.h"
 #include "scheduler/model/api_names.h"
 
@@ -378,16 +379,30 @@ Hook::Impl::Planned Hook::Impl::NamePlanned(const Plan& plan, const Demand& dema
   return planned;
 }
 
-void Hook::Impl::EmitPlan(const Plan& plan, const Planned& planned, StepContext& context) {
-  std::map<size_t, std::vector<ProvisioningGuard::Ordered>> by_outcome;
+std::vector<model::NodeRequest> Hook::Impl::RequestsFor(const Plan& plan, const Planned& planned) {
+  std::vector<model::NodeRequest> requests;
   for (const PlannedNode& node : plan.nodes) {
-    model::NodeRequest request = RequestFor(node, planned);
+    model::NodeRequest& request = requests.emplace_back(RequestFor(node, planned));
     for (const auto& [outcome, pods] : node.pods_of_item) {
       const std::string& alternative = plan.items[outcome].alternative;
       if (alternative.empty()) continue;
       request.meta.annotations.Set(kAlternativeAnnotation, alternative);
       break;
     }
+  }
+  const auto is_whole = [&](size_t outcome) {
+    return planned[outcome]->atomic || !planned[outcome]->domains.empty();
+  };
+  MarkPlanSets(plan, is_whole, requests);
+  return requests;
+}
+
+void Hook::Impl::EmitPlan(const Plan& plan, const Planned& planned, StepContext& context) {
+  std::map<size_t, std::vector<ProvisioningGuard::Ordered>> by_outcome;
+  std::vector<model::NodeRequest> requests = RequestsFor(plan, planned);
+  for (size_t i = 0; i < plan.nodes.size(); ++i) {
+    const PlannedNode& node = plan.nodes[i];
+    model::NodeRequest& request = requests[i];
     ledger_.CreationSent(request, context.now);
     linked_.insert(request.meta.name);
     for (const auto& [outcome, pods] : node.pods_of_item) {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "autoscale-hook/machines/launch_set.h"
 #include "autoscale-hook/providers/externalgrpc/externalgrpc_options.h"
 #include "autoscale-hook/providers/groups/fake_cloud_testing.h"
 #include "autoscale-hook/providers/groups/groups_provider.h"
@@ -33,6 +34,7 @@ class GroupsFixture : public ::testing::Test, public ProviderListener {
     Phase phase = Phase::kPending;
     std::string provider_id = {};
     std::string uid = {};  // empty: "u-" and the name
+    bool whole = false;    // of the one atomic set of the call
   };
 
   void TearDown() override {
@@ -61,6 +63,11 @@ class GroupsFixture : public ::testing::Test, public ProviderListener {
                           to->answer = answer;
                         }});
     }
+    std::vector<model::NodeRequest*> whole;
+    for (size_t i = 0; i < set.size(); ++i) {
+      if (set[i].whole) whole.push_back(&orders[i].launch.request.Own());
+    }
+    MarkLaunchSet(whole, /*atomic=*/true);
     provider_->Launch(std::move(orders));
     return made;
   }

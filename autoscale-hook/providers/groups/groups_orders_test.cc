@@ -64,6 +64,21 @@ TEST_F(GroupsOrders, IsCutToTheMaximum) {
   EXPECT_THAT(cloud_.writes, IsEmpty()) << "without a call";
 }
 
+TEST_F(GroupsOrders, AWholeSetBeyondTheMaximumIsRefusedWhole) {
+  cloud_.groups["g"].told.max_size = 3;
+  cloud_.AddMachine("g");
+  const auto whole = [](const char* name) { return Wanted{.name = name, .whole = true}; };
+  const auto asked = LaunchSet({whole("fl-1"), whole("fl-2"), whole("fl-3"), {"fl-4"}});
+  Pass(absl::Seconds(1));
+  EXPECT_THAT(cloud_.writes, ElementsAre("increase g 1")) << "what is of no set takes the room";
+  for (int i : {0, 1, 2}) {
+    EXPECT_TRUE(absl::IsResourceExhausted(asked[i]->answer.status));
+    EXPECT_EQ(asked[i]->answer.status.message(),
+              "group g: 3 machines are ordered together and would take it over its maximum of 3");
+  }
+  EXPECT_TRUE(asked[3]->answer.status.ok());
+}
+
 TEST_F(GroupsOrders, MachinesOfOthersAreNotTaken) {
   const std::string theirs = cloud_.AddMachine("g", InstanceState::kCreating);
   Pass(absl::Seconds(15));  // it is listed, and was not in the first list

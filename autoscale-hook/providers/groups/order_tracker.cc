@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "autoscale-hook/machines/launch_set.h"
 #include "autoscale-hook/provisioning/failure.h"
 
 namespace fairlead::hook {
@@ -22,6 +23,7 @@ void OrderTracker::Launch(LaunchOrder order) {
     kept.name = request.meta.name;
     kept.uid = request.meta.uid;
     kept.group = request.instance_type;
+    if (const auto set = LaunchSetOf(request); set.has_value() && set->atomic) kept.whole = set->id;
     kept.number = ++last_number_;
     kept.launched_before = request.phase != model::NodeRequestPhase::kPending;
     if (!request.provider_id.empty()) {

@@ -93,6 +93,7 @@ class OrderTracker {
   };
   struct Order {
     std::string name, uid, group;
+    std::string whole;    // id of its atomic set; empty: a part of a set is of use
     uint64_t number = 0;  // of arrival
     Stage stage = Stage::kNew;
     bool launched_before = false;  // by a former process: rule 2
@@ -174,6 +175,7 @@ class OrderTracker {
   std::optional<Write> NextEnd(const std::string& id, const GroupView& view);
   std::optional<Write> NextDecrease(const std::string& id, const GroupView& view);
   std::optional<Write> NextIncrease(const std::string& id, const GroupView& view);
+  void RefuseBeyond(const std::string& id, const GroupView& view, std::vector<Order*>& orders);
   void Deleted(const Write& write, const absl::Status& status);
   void Decreased(const Write& write, const absl::Status& status);
   uint64_t Increased(const Write& write, const absl::Status& status);

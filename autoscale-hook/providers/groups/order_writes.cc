@@ -1,5 +1,6 @@
 // What is written to the groups, and what the answers mean (order_tracker.h has the rules).
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -110,23 +111,46 @@ std::optional<OrderTracker::Write> OrderTracker::NextDecrease(const std::string&
   return Write{WriteKind::kDecrease, id, delta, {}, std::move(names)};
 }
 
-std::optional<OrderTracker::Write> OrderTracker::NextIncrease(const std::string& id,
-                                                              const GroupView& view) {
-  const int64_t room = std::max<int64_t>(0, view.group.max_size - groups_[id].target);
-  Write write{WriteKind::kIncrease, id, 0, {}, {}};
-  for (Order* order : OrdersOf(id, Stage::kNew)) {
-    if (!order->observed || order->ending) continue;
-    if (write.delta == room) {
-      Refuse(std::string(order->name),
-             absl::ResourceExhaustedError(
-                 absl::StrCat("group ", id, " is at its maximum of ", view.group.max_size)));
+// A set that is of no use in part is refused whole.
+void OrderTracker::RefuseBeyond(const std::string& id, const GroupView& view,
+                                std::vector<Order*>& orders) {
+  int64_t room = std::max<int64_t>(0, view.group.max_size - groups_[id].target);
+  const auto set_of = [](const Order* order) {
+    return order->whole.empty() ? order->name : order->whole;
+  };
+  std::map<std::string, int64_t> sizes;
+  for (const Order* order : orders) ++sizes[set_of(order)];
+  std::map<std::string, bool> taken;  // by set
+  std::vector<Order*> kept;
+  for (Order* order : orders) {
+    const int64_t size = sizes[set_of(order)];
+    const auto [place, first] = taken.try_emplace(set_of(order), size <= room);
+    if (first && place->second) room -= size;
+    if (place->second) {
+      kept.push_back(order);
       continue;
     }
+    Refuse(std::string(order->name),
+           absl::ResourceExhaustedError(
+               size == 1
+                   ? absl::StrCat("group ", id, " is at its maximum of ", view.group.max_size)
+                   : absl::StrCat("group ", id, ": ", size, " machines are ordered together ",
+                                  "and would take it over its maximum of ", view.group.max_size)));
+  }
+  orders = std::move(kept);
+}
+
+std::optional<OrderTracker::Write> OrderTracker::NextIncrease(const std::string& id,
+                                                              const GroupView& view) {
+  std::vector<Order*> due = OrdersOf(id, Stage::kNew);
+  std::erase_if(due, [](const Order* order) { return !order->observed || order->ending; });
+  RefuseBeyond(id, view, due);
+  if (due.empty()) return std::nullopt;
+  Write write{WriteKind::kIncrease, id, static_cast<int64_t>(due.size()), {}, {}};
+  for (Order* order : due) {
     order->stage = Stage::kSent;
     write.orders.push_back(order->name);
-    ++write.delta;
   }
-  if (write.delta == 0) return std::nullopt;
   return write;
 }
 
