@@ -26,6 +26,8 @@
 //                  after the taint was written; its request says Draining, Failed or Gone before,
 //                  or has another machine
 //     caps         nodes, GPUs and dollars of machines stay within the caps (I6)
+//     set          no machine of a gang is ordered before the requests of all of its machines were
+//                  written
 //     rate         nodes are not provisioned faster than the guard's rates, for pods of one shape
 //                  and for all pods
 //     cost         machines for lone pods of one GPU each that come within moments cost at most

@@ -73,6 +73,7 @@ bool MachineChecks::IsLoneGpuPod(const std::string& workload) const {
 }
 
 void MachineChecks::OnRequest(const Json& request, bool undisturbed, bool lied) {
+  NoteSet(request);
   const absl::Time now = time_->now();
   const auto spec = request.find("spec");
   if (spec == request.end() || !spec->contains("reasonWorkloads")) return;
@@ -147,7 +148,34 @@ void MachineChecks::CheckCaps() {
 // ---- what is ended
 // -------------------------------------------------------------------------------
 
+void MachineChecks::NoteSet(const Json& request) {
+  const std::string id = TextAt(request, {"metadata", "labels", "fairlead.dev/launch-set"});
+  const auto text = [&](const char* key) {
+    return TextAt(request, {"metadata", "annotations", key});
+  };
+  int64_t size = 0;
+  if (id.empty() || text("fairlead.dev/launch-set-atomic") != "true" ||
+      !absl::SimpleAtoi(text("fairlead.dev/launch-set-size"), &size)) {
+    return;
+  }
+  const std::string uid = TextAt(request, {"metadata", "uid"});
+  sets_[id].size = size;
+  sets_[id].written.insert(uid);
+  set_of_[uid] = id;
+}
+
+void MachineChecks::CheckSet(const std::string& uid) {
+  const auto id = set_of_.find(uid);
+  if (id == set_of_.end()) return;
+  const WholeSet& set = sets_[id->second];
+  const auto written = static_cast<int64_t>(set.written.size());
+  if (written >= set.size) return;
+  fail_("set", absl::StrCat("a machine of ", id->second, " is ordered, and ", written, " of its ",
+                            set.size, " requests were written"));
+}
+
 void MachineChecks::OnCall(const std::string& call, const std::string& machine) {
+  if (call == "launch") CheckSet(machine);
   std::deque<absl::Time>& calls = calls_[absl::StrCat(call, " ", machine)];
   calls.push_back(time_->now());
   KeepAMinute(calls, time_->now());

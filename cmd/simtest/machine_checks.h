@@ -57,6 +57,8 @@ class MachineChecks {
   using Machine = sim::world::Cloud::Machine;
   void OnTerminate(const Machine& machine, absl::Time sent);
   void OnCall(const std::string& call, const std::string& machine);
+  void NoteSet(const sim::world::Json& request);
+  void CheckSet(const std::string& uid);
   void CheckStatus(const Machine& machine);
   void CheckBursts();
   void CheckAccounts();
@@ -85,7 +87,13 @@ class MachineChecks {
   const Fail fail_;
   std::map<std::string, std::deque<absl::Time>> orders_;  // by job
   std::deque<absl::Time> all_orders_;
-  std::map<std::string, std::deque<absl::Time>> calls_;      // by call and machine
+  std::map<std::string, std::deque<absl::Time>> calls_;  // by call and machine
+  struct WholeSet {
+    int64_t size = 0;
+    std::set<std::string> written;  // uids of requests
+  };
+  std::map<std::string, WholeSet> sets_;                     // by id
+  std::map<std::string, std::string> set_of_;                // uid of a request -> id
   std::map<std::string, Burst> bursts_;                      // by job
   std::map<std::string, std::vector<std::string>> reasons_;  // by uid of the request
   std::set<std::string> taken_;                              // uids of requests

@@ -19,8 +19,8 @@ constexpr absl::Duration kTermination = absl::Seconds(5), kBeat = absl::Seconds(
 constexpr int64_t kLateFactor = 10;
 constexpr int64_t kLarge = int64_t{200} << 30;  // bytes
 constexpr const char* kLieNames[kLies] = {
-    "smaller",   "larger",   "late",       "never",      "twice",   "after-end",  "own-names",
-    "forbidden", "no-stock", "unanswered", "unreported", "tainted", "all-tainted"};
+    "smaller",   "larger",   "late",       "never",      "twice",   "after-end",   "own-names",
+    "forbidden", "no-stock", "unanswered", "unreported", "tainted", "all-tainted", "part-stock"};
 
 const char* EffectText(model::TaintEffect effect) {
   if (effect == model::TaintEffect::kNoExecute) return "NoExecute";
@@ -101,6 +101,9 @@ void Cloud::Launch(const model::LaunchNode& launch,
   });
   if (!there && Lying(Lie::kNoStock)) {
     return answer(absl::ResourceExhaustedError("no capacity of that type"));
+  }
+  if (!there && Lying(Lie::kPartStock) && ++asked_in_part_ % 2 == 0) {
+    return answer(absl::ResourceExhaustedError("no more capacity of that type"));
   }
   if (!there) {
     Start(launch);

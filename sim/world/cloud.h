@@ -6,8 +6,9 @@
 //
 // Lies, each until a time: nodes smaller or larger than promised, late (ten times the boot time),
 // never, twice (a second machine for the same request), back after its end, names of its own, calls
-// that are refused (403), out of stock, or never answered, large nodes, or all nodes, with a taint
-// that nothing announced; starts and ends of machines that are not reported.
+// that are refused (403), out of stock, out of stock for each second machine that is asked for, or
+// never answered, large nodes, or all nodes, with a taint that nothing announced; starts and ends
+// of machines that are not reported.
 //
 // Ownership: borrows time and server. Thread-safety: none, one thread.
 #pragma once
@@ -43,8 +44,9 @@ enum class Lie : uint8_t {
   kUnreported,
   kTainted,
   kAllTainted,
+  kPartStock,
 };
-inline constexpr size_t kLies = 13;
+inline constexpr size_t kLies = 14;
 // "smaller", "own-names", ...; kLies entries.
 const char* LieName(Lie lie);
 
@@ -123,6 +125,7 @@ class Cloud {
   std::vector<std::function<bool(const Machine&)>> on_change_;
   std::function<void(const std::string&, const std::string&)> on_call_;
   bool static_pods_ = false;
+  int64_t asked_in_part_ = 0;  // machines, while the stock is for a part of them
   absl::Time beat_until_ = absl::InfinitePast();
   int64_t beats_ = 0;
 };

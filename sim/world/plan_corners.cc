@@ -39,6 +39,7 @@ class Corners : PlanDice {
     if (Draw("kubelet")) StuckPod();
     // So many resources take their time: only some worlds have them.
     if (Draw("hostile") && plan_.seed % 5 == 4) ManyNames();
+    if (Draw("cloud") && plan_.seed % 2 == 1) PartStock();
   }
 
  private:
@@ -83,6 +84,26 @@ class Corners : PlanDice {
       // Only the largest type takes it, if it is what the catalogue says.
       job.With("pods", 1).With("memory", (lie == Lie::kSmaller ? 250 : 150) * kGiB);
       job.With("grouping", "none");
+    }
+  }
+
+  // Gangs of which each pod takes a machine, while each second machine is out of stock.
+  void PartStock() {
+    if (!plan_.hook) return;
+    const int64_t at = random_.Between(kSecond, plan_.end_ms / 3);
+    Queue("corner-sets");
+    At(at, "cloud")
+        .With("lie", LieName(Lie::kPartStock))
+        .With("for_ms", random_.Between(20, 60) * kSecond);
+    for (int64_t gang = 0; gang < 2; ++gang) {
+      const int64_t pods = random_.Between(2, 3);
+      Job(at + random_.Between(0, 20) * kSecond, absl::StrCat("corner-set", gang), "corner-sets")
+          .With("pods", pods)
+          .With("cpu", 1000)
+          .With("memory", 70 * kGiB)  // no static node takes them
+          .With("grouping", "own")
+          .With("min", pods)
+          .With("run", random_.Between(60, 120));
     }
   }
 

@@ -4,7 +4,7 @@
 //
 //   cloud    machines whose nodes all have own names, are too small, or have a taint that no pod
 //            tolerates, while pods wait that only new machines can run; a new catalogue while
-//            machines of the changed type run
+//            machines of the changed type run; gangs for which a part of the machines can be had
 //   demand   more pods than the cap of nodes permits machines for; or pods of several sizes, for
 //            which more machines are needed at once than the rate of all permits; or of one size,
 //            for which more are needed than its rate permits
