@@ -3,10 +3,9 @@
 # packages has the same bytes. SOURCE_DATE_EPOCH: the time of its files; the commit's if it is not set.
 . "$(dirname "$0")/lib.sh"
 scripts/build.sh release fairlead fairlead-gpu-index
-revision=unknown epoch=${SOURCE_DATE_EPOCH:-0}
+revision=unknown
 if commit=$(git rev-parse HEAD 2>/dev/null); then
   revision=$commit
   [[ -z $(git status --porcelain --untracked-files=no) ]] || revision+=-dirty
-  epoch=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 fi
-python3 -B scripts/package/make_image.py --build build --output build/image --revision "$revision" --epoch "$epoch"
+python3 -B scripts/package/make_image.py --build build --output build/image --revision "$revision" --epoch "$(source_epoch)"

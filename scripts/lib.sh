@@ -29,6 +29,9 @@ jobs_now() {
 # sources: the C++ files of the tree, also those that git does not track yet.
 sources() { git ls-files --cached --others --exclude-standard '*.cc' '*.h' | sort -u | xargs -r ls -d 2>/dev/null; }
 
+# source_epoch: the time of packaged files, in seconds: SOURCE_DATE_EPOCH, else the commit's.
+source_epoch() { echo "${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}"; }
+
 # find_go: puts a Go into PATH if there is one; Debian users often have it in /usr/local/go.
 find_go() {
   have go && return 0

@@ -4,21 +4,19 @@ and manifests. The same input gives the same bytes.
 
 make_deb.py --build BUILD --output FOLDER [--version V] [--epoch SECONDS]
 """
-import argparse
 import gzip
 import os
 import pathlib
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 
+import built
 import debian
 import linked
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAMS = ("fairlead", "fairlead-gpu-index")
 CONFFILES = ("etc/default/fairlead", "etc/fairlead/fairlead.yaml")
 MAINTAINER = "The Fairlead authors <fairlead@fairlead.dev>"
 
@@ -49,11 +47,11 @@ def place(root, path, content, mode=0o644):
     target.chmod(mode)
 
 
-def fill(root, build, version, debug):
-    for name in PROGRAMS:
-        target = root / "usr/bin" / name
+def fill(root, programs, debug):
+    for program in programs:
+        target = root / "usr/bin" / program.name
         target.parent.mkdir(parents=True, exist_ok=True)
-        linked.strip(build / "bin" / name, target, debug)
+        linked.strip(program, target, debug)
         target.chmod(0o755)
     (root / "usr/bin/kubectl-fairlead").symlink_to("fairlead")
     place(root, "usr/lib/systemd/system/fairlead.service", (ROOT / "packaging/fairlead.service").read_bytes())
@@ -96,24 +94,16 @@ Description: Kubernetes scheduler with queues and a GPU autoscaler
 
 
 def main(arguments):
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("--output", type=pathlib.Path, required=True)
-    parser.add_argument("--version")
-    parser.add_argument("--epoch", type=int, default=0)
-    options = parser.parse_args(arguments)
-    programs = [options.build.resolve() / "bin" / name for name in PROGRAMS]
-    for program in programs:
-        if not program.exists():
-            raise LookupError(f"{program} is not there: build it first")
-    version = options.version or subprocess.run([programs[0], "version"], check=True, capture_output=True, text=True).stdout.split()[1]
-    architecture = subprocess.run(["dpkg", "--print-architecture"], check=True, capture_output=True, text=True).stdout.strip()
+    options = built.parser(__doc__.split("\n\n")[0], "a folder for the package").parse_args(arguments)
+    programs = built.programs(options.build.resolve())
+    version = options.version or built.version(programs[0])
+    architecture = built.architecture()
     options.output.mkdir(parents=True, exist_ok=True)
     package = options.output / f"fairlead_{version}_{architecture}.deb"
     with tempfile.TemporaryDirectory() as scratch:
         root = pathlib.Path(scratch, "root")
         root.mkdir()
-        fill(root, options.build.resolve(), version, options.output / "debug")
+        fill(root, programs, options.output / "debug")
         control(root, version, architecture, dependencies(programs))
         # dpkg-deb sorts by itself, and takes the time of every file down to this one.
         for path in root.rglob("*"):
@@ -125,7 +115,4 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except LookupError as error:
-        sys.exit(f"make_deb.py: {error}")
+    built.run("make_deb.py", main)

@@ -5,20 +5,17 @@ materials. No container engine and no network are needed.
 
 make_image.py --build BUILD --output FOLDER [--version V] [--revision R] [--epoch SECONDS]
 """
-import argparse
 import datetime
 import pathlib
 import re
-import subprocess
-import sys
 import tempfile
 
+import built
 import debian
 import linked
 import oci
 import sbom
 
-PROGRAMS = ("fairlead", "fairlead-gpu-index")
 USER = 65532  # The Deployment's. Nothing in the image belongs to this user.
 AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
 AUTHORITIES_FOLDER = pathlib.Path("/usr/share/ca-certificates/mozilla")
@@ -94,25 +91,18 @@ def compiled_in(build, programs, shared):
 
 
 def parse(arguments):
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--build", type=pathlib.Path, required=True, help="the build folder; the programs are in its bin/")
-    parser.add_argument("--output", type=pathlib.Path, required=True, help="a folder for fairlead.tar and what belongs to it")
-    parser.add_argument("--version", help="default: what the program says")
+    parser = built.parser(__doc__.split("\n\n")[0], "a folder for fairlead.tar and what belongs to it")
     parser.add_argument("--revision", default="unknown", help="of the sources")
-    parser.add_argument("--epoch", type=int, default=0, help="time of all files, in seconds")
     return parser.parse_args(arguments)
 
 
 def main(arguments):
     options = parse(arguments)
     build = options.build.resolve()
-    programs = [build / "bin" / name for name in PROGRAMS]
-    for program in programs:
-        if not program.exists():
-            raise LookupError(f"{program} is not there: build it first")
-    version = options.version or subprocess.run([programs[0], "version"], check=True, capture_output=True, text=True).stdout.split()[1]
+    programs = built.programs(build)
+    version = options.version or built.version(programs[0])
     created = datetime.datetime.fromtimestamp(options.epoch, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    architecture = subprocess.run(["dpkg", "--print-architecture"], check=True, capture_output=True, text=True).stdout.strip()
+    architecture = built.architecture()
     if architecture not in ARCHITECTURES:
         raise LookupError(f"no name of OCI's is known for the architecture {architecture}")
     options.output.mkdir(parents=True, exist_ok=True)
@@ -148,7 +138,4 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except LookupError as error:
-        sys.exit(f"make_image.py: {error}")
+    built.run("make_image.py", main)

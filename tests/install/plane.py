@@ -2,6 +2,7 @@
 
 FAIRLEAD_CONTROL_PLANE and FAIRLEAD_INSTALL_TOOLS name what scripts/control-plane.sh and scripts/install-tools.sh print.
 """
+import base64
 import json
 import os
 import pathlib
@@ -71,7 +72,6 @@ class Plane:
             cluster = config["clusters"][0]["cluster"]
             self.server = cluster["server"]
             self.token = config["users"][0]["user"]["token"]
-            import base64
             self._tls = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
         except BaseException:
             self.close()

@@ -10,12 +10,10 @@ import pathlib
 import sys
 import unittest
 
-import yaml
-
+import plane
 import rights
 
 ROOT, LOG = pathlib.Path("."), pathlib.Path("build/tests/audit.log")
-SKIPPED = 77
 BASE = ("base/rbac", "base/gpu-reservation", "gpu-sharing/kai-webhook-rbac")
 PROVIDERS = ("cluster-api/rbac", "karpenter/rbac", "kwok/rbac", "scale-subresource/rbac")
 
@@ -61,8 +59,9 @@ UNSEEN = {
     ("patch", "machine.openshift.io", "machinesets/scale"): OF_USERS,
 }
 
+
 def objects(names):
-    return [thing for name in names for thing in yaml.safe_load_all((ROOT / f"manifests/{name}.yaml").read_text()) if thing]
+    return [thing for name in names for thing in plane.documents((ROOT / f"manifests/{name}.yaml").read_text())]
 
 
 def not_covered(used, granted):
@@ -141,5 +140,5 @@ if __name__ == "__main__":
     ROOT, LOG = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
     if not LOG.exists():
         print("skipped: the integration tests have not run here, so there is no audit log")
-        sys.exit(SKIPPED)
+        sys.exit(plane.SKIPPED)
     unittest.main(argv=sys.argv[:1])
