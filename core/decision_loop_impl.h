@@ -1,6 +1,7 @@
-// The parts of DecisionLoop and their interfaces. Internal to core: decision_loop.cc has events and
-// steps, bindings_loop.cc bindings and gangs that cannot be completed, answers_taken.cc other
-// answers, evictions_loop.cc evictions, purchase.cc the exchange with the hook.
+// The parts of DecisionLoop and their interfaces. Internal to core: decision_loop.cc has steps,
+// events_applied.cc what events change, bindings_loop.cc bindings and gangs that cannot be
+// completed, answers_taken.cc other answers, evictions_loop.cc evictions, purchase.cc the exchange
+// with the hook.
 #pragma once
 
 #include <map>

@@ -1,0 +1,268 @@
+// What events of the watches change: the state, and the parts of DecisionLoop that keep something
+// of an object.
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "core/decision_loop_impl.h"
+#include "core/queue_notes.h"
+#include "queues/default_queue.h"
+
+namespace fairlead::core {
+namespace {
+
+template <typename... Fs>
+struct Overloaded : Fs... {
+  using Fs::operator()...;
+};
+
+// What is asked for without pods is another.
+state::Change CapacityAsked(bool another) { return {.capacity = another}; }
+
+}  // namespace
+
+void DecisionLoop::Impl::RequestChanged(const std::string& name) {
+  if (nodes.RequestChanged(name, pools.InForce()).Any()) dirty = true;
+}
+
+void DecisionLoop::Impl::PoolsChanged() {
+  memo.valid = false;
+  offers_told = false;
+  estimates.PoolsChanged();
+  for (model::EmitEvent& event : pools.TakeEvents()) {
+    if (options.emit_events) events.push_back(std::move(event));
+  }
+  nodes.TakePools(pools.InForce());
+  // An ordered node has the labels and taints of its pool.
+  for (const auto& [key, machine] : hook.machines().rows()) RequestChanged(machine.name());
+}
+
+// The hook reads which queues are below which.
+void DecisionLoop::Impl::QueueProvisioningChanged() {
+  memo.valid = false;
+  over_quota_told = false;
+  for (model::EmitEvent& event : queue_provisioning.TakeEvents()) {
+    if (options.emit_events) events.push_back(std::move(event));
+  }
+}
+
+void DecisionLoop::Impl::QueueObjectChanged(const std::string& name, bool exists) {
+  if (name == options.state.default_queue) default_queue_object = exists;
+  KeepDefaultQueue();
+}
+
+void DecisionLoop::Impl::NoteContradiction(const model::Queue& queue) {
+  std::string note = ContradictionOf(queue);
+  if (note.empty()) return ForgetContradiction(queue.meta.name);
+  std::string& known = queue_notes[queue.meta.name];
+  if (known == note) return;
+  known = std::move(note);
+  if (options.emit_events) untold_notes[queue.meta.name] = queue.meta.uid;
+}
+
+void DecisionLoop::Impl::ForgetContradiction(const std::string& queue) {
+  queue_notes.erase(queue);
+  untold_notes.erase(queue);
+}
+
+void DecisionLoop::Impl::KeepDefaultQueue() {
+  if (!options.builtin_default_queue) return;
+  queues::KeepDefaultQueue(tree, options.state.default_queue, default_queue_object);
+}
+
+std::set<model::Kind> DecisionLoop::Impl::KindsRead() const {
+  std::set<model::Kind> kinds;
+  for (const model::Kind kind : model::kAllKinds) {
+    if (Reads(options, kind)) kinds.insert(kind);
+  }
+  return kinds;
+}
+
+// By type: an object without a line here does not compile.
+void DecisionLoop::Impl::ApplyUpsert(const model::Upsert& upsert) {
+  const state::Change change = std::visit(
+      Overloaded{
+          [&](const model::Pod& pod) { return UpsertPod(pod); },
+          [&](const model::Node& node) { return nodes.Upsert(node); },
+          [&](const model::Queue& queue) {
+            const uint64_t before = tree.version();
+            tree.Upsert(queue);
+            QueueObjectChanged(queue.meta.name, /*exists=*/true);
+            NoteContradiction(queue);
+            const bool capped = queue_provisioning.Upsert(queue);
+            const bool changed = tree.version() != before;
+            if (capped || changed) QueueProvisioningChanged();
+            return state::Change{.policy = capped || changed};
+          },
+          [&](const model::PodGroup& group) {
+            bindings.PodGroupSeen();
+            return state.UpsertPodGroup(group);
+          },
+          [&](const model::NativePodGroup& group) {
+            bindings.PodGroupSeen();
+            return native_groups.Upsert(group);
+          },
+          [&](const model::PodTemplate& object) { return CapacityAsked(capacity.Upsert(object)); },
+          [&](const model::CapacityBuffer& object) {
+            return CapacityAsked(capacity.Upsert(object));
+          },
+          [&](const model::ProvisioningRequest& object) {
+            return CapacityAsked(capacity.Upsert(object));
+          },
+          [&](const model::PriorityClass& priority_class) {
+            return state.UpsertPriorityClass(priority_class);
+          },
+          [&](const model::Topology& topology) { return state.UpsertTopology(topology); },
+          [&](const model::NodeRequest& request) {
+            const bool changed = hook.Observe(request);
+            if (changed) RequestChanged(request.meta.name);
+            return state::Change{.capacity = changed};
+          },
+          [&](const model::NodePool& pool) {
+            const bool changed = pools.Upsert(pool);
+            if (changed) PoolsChanged();
+            return state::Change{.policy = changed};
+          },
+          [&](const model::PodDisruptionBudget& budget) {
+            return state.UpsertDisruptionBudget(budget);
+          },
+          [&](const model::DeviceClass& device_class) {
+            return state.UpsertDeviceObject(device_class);
+          },
+          [&](const model::ResourceSlice& slice) { return state.UpsertDeviceObject(slice); },
+          [&](const model::ResourceClaim& claim) { return UpsertClaim(claim); },
+          [&](const model::NodeResourceTopology& topology) {
+            return state.UpsertNodeTopology(topology);
+          },
+          [&](const model::Namespace& ns) { return state.UpsertNamespace(ns); },
+          [&](const model::VolumeObject& object) { return UpsertVolumeObject(object); },
+          [&](const model::SpreadSource& object) { return state.UpsertSpreadSource(object); },
+      },
+      upsert.object);
+  if (change.Any()) dirty = true;
+  if (held_back.size() == 0) return;
+  if (held_back.Changed(model::KindOf(upsert.object)).Any()) dirty = true;
+}
+
+state::Change DecisionLoop::Impl::UpsertPod(const model::Pod& pod) {
+  if (bindings.Holding() || !nominations.empty() || permits.reserved() > 0) {
+    const state::PodId known = state.FindPod(pod.meta.ns, pod.meta.name);
+    if (known != state::kNoId && state.pod(known).uid != pod.meta.uid) PodGoing(known);
+  }
+  const bool succeeded = pod.phase == model::PodPhase::kSucceeded;
+  if (succeeded) PodSucceeded(pod);
+  state::Change change = state.UpsertPod(pod);
+  change |= held_back.PodSeen(pod);
+  change.capacity |= nodes.PodsSeen(pod.meta.resource_version);
+  if (!succeeded) PodChanged(pod);
+  change |= CapacityAsked(capacity.PodSeen(pod));
+  return change;
+}
+
+// Releases all that the pod has, as its deletion does. The state keeps that it succeeded.
+void DecisionLoop::Impl::PodSucceeded(const model::Pod& pod) {
+  const state::PodId known = state.FindPod(pod.meta.ns, pod.meta.name);
+  const bool told = known != state::kNoId && state.pod(known).uid == pod.meta.uid &&
+                    state.pod(known).status == state::PodStatus::kSucceeded;
+  if (!told) ApplyDelete({model::Kind::kPod, pod.meta.ns, pod.meta.name, ""});
+}
+
+void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
+  state::Change change;
+  switch (removed.kind) {
+    case model::Kind::kPod:
+      if (const state::PodId pod = state.FindPod(removed.ns, removed.name);
+          pod != state::kNoId && (removed.uid.empty() || state.pod(pod).uid == removed.uid)) {
+        PodGoing(pod);
+      }
+      change = state.RemovePod(removed.ns, removed.name, removed.uid);
+      if (state.FindPod(removed.ns, removed.name) == state::kNoId) {
+        held_back.PodGone(removed.ns, removed.name);
+      }
+      change |= CapacityAsked(capacity.PodGone(removed.ns, removed.name));
+      shares.shares().PodGone(removed.ns, removed.name, removed.uid);
+      claims.PodGone(removed.ns, removed.name, removed.uid);
+      volumes.PodGone(removed.ns, removed.name, removed.uid);
+      break;
+    case model::Kind::kNode:
+      change = nodes.Remove(removed.name, removed.uid);
+      shares.shares().NodeGone(removed.name);
+      volumes.NodeGone(removed.name);
+      break;
+    case model::Kind::kQueue:
+      tree.Remove(removed.name);
+      ForgetContradiction(removed.name);
+      queue_provisioning.Remove(removed.name);
+      QueueProvisioningChanged();
+      QueueObjectChanged(removed.name, /*exists=*/false);
+      change.policy = true;
+      break;
+    case model::Kind::kPodGroup:
+      change = native_groups.RemoveKais(removed.ns, removed.name, removed.uid);
+      break;
+    case model::Kind::kNativePodGroup:
+      change = native_groups.Remove(removed.ns, removed.name, removed.uid);
+      break;
+    case model::Kind::kPodTemplate:
+    case model::Kind::kCapacityBuffer:
+    case model::Kind::kProvisioningRequest:
+      change = CapacityAsked(capacity.Remove(removed.kind, removed.ns, removed.name, removed.uid));
+      break;
+    case model::Kind::kPriorityClass:
+      change = state.RemovePriorityClass(removed.name);
+      break;
+    case model::Kind::kNodeRequest:
+      if (hook.ObserveGone(removed.name, removed.uid)) {
+        change.capacity = true;
+        RequestChanged(removed.name);
+      }
+      break;
+    case model::Kind::kNodePool:
+      change.policy = pools.Remove(removed.name);
+      PoolsChanged();
+      break;
+    case model::Kind::kTopology:
+      change = state.RemoveTopology(removed.name, removed.uid);
+      break;
+    case model::Kind::kPodDisruptionBudget:
+      change = state.RemoveDisruptionBudget(removed.ns, removed.name, removed.uid);
+      break;
+    case model::Kind::kDeviceClass:
+      change = state.RemoveDeviceClass(removed.name);
+      break;
+    case model::Kind::kResourceSlice:
+      change = state.RemoveResourceSlice(removed.name);
+      break;
+    case model::Kind::kResourceClaim:
+      claims.claims().Gone(removed.ns, removed.name);
+      change = state.RemoveResourceClaim(removed.ns, removed.name);
+      break;
+    case model::Kind::kNodeResourceTopology:
+      change = state.RemoveNodeTopology(removed.name, removed.uid);
+      break;
+    case model::Kind::kNamespace:
+      change = state.RemoveNamespace(removed.name);
+      break;
+    case model::Kind::kPersistentVolumeClaim:
+    case model::Kind::kPersistentVolume:
+    case model::Kind::kStorageClass:
+    case model::Kind::kCsiNode:
+    case model::Kind::kCsiDriver:
+    case model::Kind::kCsiStorageCapacity:
+    case model::Kind::kVolumeAttachment:
+      change = RemoveVolumeObject(removed);
+      break;
+    case model::Kind::kService:
+    case model::Kind::kReplicationController:
+    case model::Kind::kReplicaSet:
+    case model::Kind::kStatefulSet:
+      change = state.RemoveSpreadSource(removed.kind, removed.ns, removed.name);
+      break;
+  }
+  if (held_back.size() > 0) change |= held_back.Changed(removed.kind);
+  if (change.Any()) dirty = true;
+}
+
+}  // namespace fairlead::core
