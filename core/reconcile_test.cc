@@ -21,6 +21,13 @@ using ::testing::UnorderedElementsAre;
 
 class ReconcileTest : public NoHookTest {
  protected:
+  // The watch shows the gang "g" with the verdict that was written.
+  void ShowGroupWith(const std::string& verdict_json) {
+    const size_t hash = verdict_json.find("\"hash\":\"") + 8;
+    model::PodGroup shown = MakeGroup("ns", "g", "q", 2);
+    shown.schedulability_hash = verdict_json.substr(hash, verdict_json.find('"', hash) - hash);
+    Put(shown);
+  }
   // The world obeys: pods are bound, evicted pods go. `refuse` names pods with refused bindings.
   void Obey(const StepResult& result, const std::set<std::string>& refuse = {}) {
     for (const model::Action& action : result.actions) {
@@ -390,11 +397,8 @@ TEST_F(ReconcileTest, AGroupWhoseClearedVerdictIsStillSeenIsToldAgain) {
   StepResult result = Step(1);
   ASSERT_THAT(groups(result), SizeIs(1));
   const std::string json = groups(result)[0].schedulability_json;
-  const size_t hash = json.find("\"hash\":\"") + 8;
   AnswerAll(result);
-  model::PodGroup shown = MakeGroup("ns", "g", "q", 2);
-  shown.schedulability_hash = json.substr(hash, json.find('"', hash) - hash);
-  Put(shown);
+  ShowGroupWith(json);
   Put(MakeNode("n", 2));
   const StepResult bound = Step(2);
   ASSERT_THAT(BoundIn(bound), SizeIs(2));
@@ -425,11 +429,8 @@ class LateClearTest : public ReconcileTest {
     MakeGang(2);
     StepResult result = Step(1);
     const std::string json = Groups(result).at(0).schedulability_json;
-    const size_t hash = json.find("\"hash\":\"") + 8;
     AnswerAll(result);
-    model::PodGroup shown = MakeGroup("ns", "g", "q", 2);
-    shown.schedulability_hash = json.substr(hash, json.find('"', hash) - hash);
-    Put(shown);
+    ShowGroupWith(json);
     Put(MakeNode("n", 2));
     const StepResult bound = Step(2);
     clear_ = Step(13);

@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "grouping/sub_groups.h"
 #include "scheduler/model/api_names.h"
+#include "scheduler/model/qualified_name.h"
 
 namespace fairlead::grouping {
 namespace {
@@ -183,9 +184,8 @@ absl::Status Grouper::ReadQueue(const Scope& scope) {
   if (!queue.empty()) return absl::OkStatus();
   FAIRLEAD_ASSIGN_OR_RETURN(queue, LabelOf(model::kQueueLabel));
   if (!queue.empty()) return absl::OkStatus();
-  FAIRLEAD_ASSIGN_OR_RETURN(queue, LabelOf(model::kProjectLabel));
-  const absl::string_view pool = pod_.meta.labels.Get(model::kNodePoolLabel);
-  if (!queue.empty() && !pool.empty()) absl::StrAppend(&queue, "-", pool);
+  FAIRLEAD_ASSIGN_OR_RETURN(const std::string project, LabelOf(model::kProjectLabel));
+  queue = model::QueueOfProject(project, pod_.meta.labels.Get(model::kNodePoolLabel));
   return absl::OkStatus();
 }
 
@@ -228,30 +228,19 @@ absl::Status Grouper::ReadTopology(const Scope& scope) {
   return absl::OkStatus();
 }
 
-// What cannot be read is ignored, as it is on pods.
-std::optional<absl::Duration> ParseSpan(const std::string& text) {
-  absl::Duration span;
-  const bool read = absl::ParseDuration(text, &span) && span != absl::InfiniteDuration() &&
-                    span != -absl::InfiniteDuration();
-  return read ? std::optional(span) : std::nullopt;
-}
-
+// Durations that cannot be read are ignored, as they are on pods.
 absl::Status Grouper::ReadTerms(const Scope& scope) {
   FAIRLEAD_RETURN_IF_ERROR(ReadQueue(scope));
   FAIRLEAD_RETURN_IF_ERROR(ReadPriority(scope));
   FAIRLEAD_ASSIGN_OR_RETURN(const std::string preemptibility, LabelOf(model::kPreemptibilityLabel));
-  if (preemptibility == "preemptible") {
-    out_.group.preemptibility = model::Preemptibility::kPreemptible;
-  } else if (preemptibility == "non-preemptible") {
-    out_.group.preemptibility = model::Preemptibility::kNonPreemptible;
-  }
+  out_.group.preemptibility = model::ParsePreemptibility(preemptibility);
   FAIRLEAD_ASSIGN_OR_RETURN(const std::string delay,
                             AnnotationOf(model::kPreemptionDelayAnnotation));
-  out_.group.preemption_delay = ParseSpan(delay);
+  out_.group.preemption_delay = model::ParseSpan(delay);
   if (out_.group.preemption_delay < absl::ZeroDuration()) out_.group.preemption_delay.reset();
   FAIRLEAD_ASSIGN_OR_RETURN(const std::string grace,
                             AnnotationOf(model::kStalenessGraceAnnotation));
-  out_.group.staleness_grace_period = ParseSpan(grace);
+  out_.group.staleness_grace_period = model::ParseSpan(grace);
   for (const char* key : {model::kQueueLabel, model::kNodePoolLabel, kUserLabel}) {
     FAIRLEAD_ASSIGN_OR_RETURN(const std::string value, LabelOf(key));
     if (!value.empty()) out_.group.meta.labels.Set(key, value);
@@ -297,15 +286,6 @@ absl::Status Grouper::ReadSizes(const Scope& scope) {
   return absl::OkStatus();
 }
 
-// As the API server validates names of objects.
-bool IsObjectName(absl::string_view name) {
-  const auto plain = [](char c) { return absl::ascii_isdigit(c) || absl::ascii_islower(c); };
-  return !name.empty() && name.size() <= model::kLongestName && plain(name.front()) &&
-         plain(name.back()) && std::all_of(name.begin(), name.end(), [&](char c) {
-           return plain(c) || c == '-' || c == '.';
-         });
-}
-
 // "pg-OWNER-UID", the owner's name cut where the whole would be too long: the uid tells owners
 // apart.
 std::string OwnersName(const ObjectName& owner, absl::string_view suffix) {
@@ -329,13 +309,13 @@ absl::Status Grouper::Name() {
     if (value.empty()) return Wrong(field, "is missing");
     name =
         row().bare ? std::string(value) : OwnersName(owner, absl::StrCat("-", row().infix, value));
-    if (!IsObjectName(name)) {
+    if (!model::IsDnsSubdomain(name)) {
       return Wrong(field, absl::StrCat(Shown(value), " cannot be part of a name"));
     }
   } else {
     name = OwnersName(owner, "");
   }
-  if (IsObjectName(name)) return absl::OkStatus();
+  if (model::IsDnsSubdomain(name)) return absl::OkStatus();
   return Wrong("metadata.uid", absl::StrCat(Shown(name), " cannot be the name of a PodGroup"));
 }
 

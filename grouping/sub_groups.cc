@@ -4,21 +4,13 @@
 #include <map>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "scheduler/model/qualified_name.h"
 
 namespace fairlead::grouping {
 namespace {
-
-// RFC 1123, as the webhook of PodGroups has it.
-bool IsDnsLabel(absl::string_view text) {
-  constexpr size_t kLongest = 63;
-  const auto plain = [](char c) { return absl::ascii_isdigit(c) || absl::ascii_islower(c); };
-  return !text.empty() && text.size() <= kLongest && plain(text.front()) && plain(text.back()) &&
-         std::all_of(text.begin(), text.end(), [&](char c) { return plain(c) || c == '-'; });
-}
 
 class Maker {
  public:
@@ -47,7 +39,8 @@ class Maker {
 };
 
 absl::Status Maker::Add(model::SubGroup sub_group, const std::string& field) {
-  if (!IsDnsLabel(sub_group.name)) {
+  // As the webhook of PodGroups has it.
+  if (!model::IsDnsLabel(sub_group.name)) {
     return Wrong(field, absl::StrCat(Shown(sub_group.name), " cannot name a sub-group"));
   }
   if (made_.list.size() == kMostSubGroups) {

@@ -166,11 +166,8 @@ void ReadPodGroupSpec(JsonReader& reader, JsonValue value, const FieldPath& path
       ReadBackoff(reader, v, at, out.scheduling_backoff);
     } else if (key == "preemptibility") {
       const absl::string_view text = reader.Text(v, at);
-      if (text == "preemptible") {
-        out.preemptibility = model::Preemptibility::kPreemptible;
-      } else if (text == "non-preemptible") {
-        out.preemptibility = model::Preemptibility::kNonPreemptible;
-      } else if (!text.empty()) {
+      out.preemptibility = model::ParsePreemptibility(text);
+      if (out.preemptibility == model::Preemptibility::kByPriority && !text.empty()) {
         reader.problems().Add(
             at, absl::StrCat(Quoted(text), " is none of preemptible, non-preemptible"));
       }

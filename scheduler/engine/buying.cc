@@ -20,6 +20,15 @@ int64_t Saturated(absl::int128 amount) {
   return static_cast<int64_t>(std::min(amount, absl::int128(std::numeric_limits<int64_t>::max())));
 }
 
+// Of the node on offer, if it would take such a pod if it were empty.
+std::optional<model::Resources> AmountsOf(const CycleInputs& in, const model::OfferedNode& offer,
+                                          state::PodClassId pod_class) {
+  Hypothesis what_if(in.state, in.framework, in.placer.gpu_order());
+  const state::NodeId node = what_if.AddNode(offer.node);
+  if (!what_if.Fits(pod_class, node, framework::Capacity::kEmpty)) return std::nullopt;
+  return in.state.node(node).allocatable;
+}
+
 }  // namespace
 
 uint64_t KindOfDemand(const state::ClusterState& state, const Outcome& outcome) {
@@ -38,11 +47,9 @@ uint64_t KindOfDemand(const state::ClusterState& state, const Outcome& outcome) 
 }
 
 bool FitsSomeOffer(const CycleInputs& in, state::PodClassId pod_class) {
-  return std::any_of(
-      in.offered_nodes.begin(), in.offered_nodes.end(), [&](const model::OfferedNode& offer) {
-        Hypothesis what_if(in.state, in.framework, in.placer.gpu_order());
-        return what_if.Fits(pod_class, what_if.AddNode(offer.node), framework::Capacity::kEmpty);
-      });
+  return std::any_of(in.offered_nodes.begin(), in.offered_nodes.end(), [&](const auto& offer) {
+    return AmountsOf(in, offer, pod_class).has_value();
+  });
 }
 
 bool Buying::MayPrefer(const Outcome& outcome, OverQuota policy) {
@@ -85,15 +92,14 @@ std::optional<Buying::Price> Buying::PriceOf(state::PodId pod) {
   const model::Resources charge = in_.tracker.ChargeOf(in_.state.pod(pod));
   std::optional<Price>& best = known->second;
   for (const model::OfferedNode& offer : in_.offered_nodes) {
-    Hypothesis what_if(in_.state, in_.framework, in_.placer.gpu_order());
-    const state::NodeId node = what_if.AddNode(offer.node);
-    if (!what_if.Fits(id, node, framework::Capacity::kEmpty)) continue;
-    const model::Resources& all = in_.state.node(node).allocatable;
+    const std::optional<model::Resources> all = AmountsOf(in_, offer, id);
+    if (!all.has_value()) continue;
     absl::int128 part = 0;
     for (const model::ResourceIndex r : in_.tree.resources()) {
-      if (charge[r] <= 0 || all[r] <= 0) continue;
+      const int64_t has = (*all)[r];
+      if (charge[r] <= 0 || has <= 0) continue;
       const absl::int128 price = offer.micro_usd_per_hour;
-      part = std::max(part, (price * std::min(charge[r], all[r]) + all[r] - 1) / all[r]);
+      part = std::max(part, (price * std::min(charge[r], has) + has - 1) / has);
     }
     const int64_t price = Saturated(part);
     if (!best.has_value() || price < best->micro_usd_per_hour) best = {price, offer.unused};

@@ -22,22 +22,27 @@ bool IsName(absl::string_view text, absl::string_view inner) {
          });
 }
 
-bool IsSubdomain(absl::string_view text) {
+bool IsDnsPart(absl::string_view text) {
+  return IsName(text, "-") && std::none_of(text.begin(), text.end(), [](char c) {
+           return absl::ascii_isupper(static_cast<unsigned char>(c));
+         });
+}
+
+}  // namespace
+
+bool IsDnsLabel(absl::string_view text) {
+  return text.size() <= kLongestNamePart && IsDnsPart(text);
+}
+
+bool IsDnsSubdomain(absl::string_view text) {
   if (text.size() > kLongestDomain) return false;
   while (true) {
     const size_t dot = text.find('.');
-    const absl::string_view part = text.substr(0, dot);
-    if (!IsName(part, "-") || std::any_of(part.begin(), part.end(), [](char c) {
-          return absl::ascii_isupper(static_cast<unsigned char>(c));
-        })) {
-      return false;
-    }
+    if (!IsDnsPart(text.substr(0, dot))) return false;
     if (dot == absl::string_view::npos) return true;
     text.remove_prefix(dot + 1);
   }
 }
-
-}  // namespace
 
 bool IsLabelValue(absl::string_view value) {
   return value.empty() || (value.size() <= kLongestNamePart && IsName(value, "-_."));
@@ -46,7 +51,7 @@ bool IsLabelValue(absl::string_view value) {
 bool IsQualifiedName(absl::string_view name) {
   const size_t slash = name.find('/');
   if (slash != absl::string_view::npos) {
-    if (!IsSubdomain(name.substr(0, slash))) return false;
+    if (!IsDnsSubdomain(name.substr(0, slash))) return false;
     name.remove_prefix(slash + 1);
   }
   return !name.empty() && IsLabelValue(name);

@@ -6,6 +6,12 @@
 
 namespace fairlead::model {
 
+// RFC 1123: lower-case letters, digits and '-', at most 63, not '-' at an end.
+bool IsDnsLabel(absl::string_view text);
+// Such parts with dots between them, of any length each and 253 together: the names of most
+// objects.
+bool IsDnsSubdomain(absl::string_view text);
+
 // "name" or "example.com/name": the name of at most 63 letters, digits, '-', '_' and '.', the
 // domain a DNS subdomain.
 bool IsQualifiedName(absl::string_view name);

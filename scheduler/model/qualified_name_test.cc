@@ -23,6 +23,28 @@ TEST(QualifiedNameTest, NamesWithAndWithoutADomain) {
   }
 }
 
+TEST(QualifiedNameTest, LabelsAndSubdomainsOfDns) {
+  const std::string longest(63, 'n');
+  for (const std::string& name :
+       {std::string("a"), std::string("0"), std::string("a-0"), longest}) {
+    EXPECT_TRUE(IsDnsLabel(name)) << name;
+    EXPECT_TRUE(IsDnsSubdomain(name)) << name;
+  }
+  for (const std::string& name : {std::string(""), std::string("A"), std::string("-a"),
+                                  std::string("a-"), std::string("a_b"), std::string("\xc3\xa9")}) {
+    EXPECT_FALSE(IsDnsLabel(name)) << name;
+    EXPECT_FALSE(IsDnsSubdomain(name)) << name;
+  }
+  for (const std::string& name : {std::string("a.b-c.0"), longest + "n", std::string(253, 'n')}) {
+    EXPECT_FALSE(IsDnsLabel(name)) << name;
+    EXPECT_TRUE(IsDnsSubdomain(name)) << name;
+  }
+  for (const std::string& name : {std::string("a..b"), std::string("a.-b"), std::string(".a"),
+                                  std::string("a."), std::string(254, 'n')}) {
+    EXPECT_FALSE(IsDnsSubdomain(name)) << name;
+  }
+}
+
 TEST(QualifiedNameTest, ResourcesThatKubernetesDoesNotDefine) {
   for (const char* name : {"nvidia.com/gpu", "example.com/A", "mykubernetes.io/x"}) {
     EXPECT_TRUE(IsExtendedResourceName(name)) << name;

@@ -1,6 +1,7 @@
 #include "scheduler/model/workload_objects.h"
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 
 namespace fairlead::model {
 namespace {
@@ -27,6 +28,24 @@ std::optional<FailedAttempt> FailedAttemptOf(const PodGroupSpec& spec,
   }
   if (newest == nullptr || newest->node_pool != spec.node_pool) return std::nullopt;
   return FailedAttempt{newest->node_pool, newest->reason, newest->message};
+}
+
+Preemptibility ParsePreemptibility(absl::string_view text) {
+  if (text == "preemptible") return Preemptibility::kPreemptible;
+  if (text == "non-preemptible") return Preemptibility::kNonPreemptible;
+  return Preemptibility::kByPriority;
+}
+
+std::optional<absl::Duration> ParseSpan(absl::string_view text) {
+  absl::Duration span;
+  const bool read = absl::ParseDuration(text, &span) && span != absl::InfiniteDuration() &&
+                    span != -absl::InfiniteDuration();
+  return read ? std::optional(span) : std::nullopt;
+}
+
+std::string QueueOfProject(absl::string_view project, absl::string_view node_pool) {
+  if (project.empty() || node_pool.empty()) return std::string(project);
+  return absl::StrCat(project, "-", node_pool);
 }
 
 }  // namespace fairlead::model

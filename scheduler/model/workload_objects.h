@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "scheduler/model/api_names.h"
 #include "scheduler/model/condition.h"
@@ -77,6 +78,16 @@ struct SubGroup {
 };
 
 enum class Preemptibility : uint8_t { kByPriority, kPreemptible, kNonPreemptible };
+// "preemptible" and "non-preemptible"; anything else: kByPriority.
+Preemptibility ParsePreemptibility(absl::string_view text);
+
+// A duration as Go writes it, in annotations of workloads. None if it cannot be read, or is
+// infinite.
+std::optional<absl::Duration> ParseSpan(absl::string_view text);
+
+// The queue that the label `project` names for pods of a node pool, as KAI has it; empty without
+// a project.
+std::string QueueOfProject(absl::string_view project, absl::string_view node_pool);
 
 // An entry of a PodGroup's status.schedulingConditions: one per node pool, written by the scheduler
 // of that pool. Entries of other pools are written back unchanged.

@@ -57,13 +57,11 @@ std::optional<absl::Duration> ReadSpan(const PodRecord& pod, absl::string_view a
                                        absl::string_view text, bool may_be_negative,
                                        std::vector<std::string>& warnings) {
   if (text.empty()) return std::nullopt;
-  absl::Duration span;
-  const bool read = absl::ParseDuration(text, &span) && span != absl::InfiniteDuration() &&
-                    span != -absl::InfiniteDuration();
-  if (read && (may_be_negative || span >= absl::ZeroDuration())) return span;
-  warnings.push_back(absl::StrCat("pod ", model::Key(pod.ns, pod.name), ": annotation ", annotation,
-                                  ": \"", text, read ? "\" is negative" : "\" is no duration",
-                                  "; it is ignored"));
+  const std::optional<absl::Duration> span = model::ParseSpan(text);
+  if (span.has_value() && (may_be_negative || *span >= absl::ZeroDuration())) return span;
+  warnings.push_back(
+      absl::StrCat("pod ", model::Key(pod.ns, pod.name), ": annotation ", annotation, ": \"", text,
+                   span.has_value() ? "\" is negative" : "\" is no duration", "; it is ignored"));
   return std::nullopt;
 }
 
@@ -97,12 +95,6 @@ void Override(WorkloadTerms& terms, const model::PodGroupSpec& group) {
   if (group.preemption_delay.has_value()) {
     terms.preemption_delay = std::max(absl::ZeroDuration(), *group.preemption_delay);
   }
-}
-
-Preemptibility ParsePreemptibility(absl::string_view text) {
-  if (text == "preemptible") return Preemptibility::kPreemptible;
-  if (text == "non-preemptible") return Preemptibility::kNonPreemptible;
-  return Preemptibility::kByPriority;
 }
 
 }  // namespace
@@ -172,14 +164,13 @@ void ClusterState::AttachToWorkload(PodRecord& record, const model::Pod& pod) {
   const model::StringMap& labels = pod.meta.labels;
   hints.queue = std::string(labels.Get(model::kQueueLabel));
   if (hints.queue.empty()) {
-    hints.queue = std::string(labels.Get(model::kProjectLabel));
-    const absl::string_view pool = labels.Get(model::kNodePoolLabel);
-    if (!hints.queue.empty() && !pool.empty()) absl::StrAppend(&hints.queue, "-", pool);
+    hints.queue =
+        model::QueueOfProject(labels.Get(model::kProjectLabel), labels.Get(model::kNodePoolLabel));
   }
   hints.priority_class_label = std::string(labels.Get(model::kPriorityClassLabel));
   hints.priority_class_name = pod.priority_class_name;
   hints.owner_kind = std::string(ControllerKind(pod));
-  hints.preemptibility = ParsePreemptibility(labels.Get(model::kPreemptibilityLabel));
+  hints.preemptibility = model::ParsePreemptibility(labels.Get(model::kPreemptibilityLabel));
   hints.priority = pod.priority;
   hints.never_preempts = pod.never_preempts;
   hints.staleness_grace = std::string(pod.meta.annotations.Get(model::kStalenessGraceAnnotation));
