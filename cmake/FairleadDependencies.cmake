@@ -17,3 +17,4 @@ pkg_check_modules(GRPC REQUIRED IMPORTED_TARGET grpc++)  # remote-plugins
 find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 set_property(TARGET PkgConfig::GRPC PROPERTY INTERFACE_COMPILE_OPTIONS)  # as of RE2
 pkg_check_modules(PROMETHEUS REQUIRED IMPORTED_TARGET prometheus-cpp-core)
+pkg_check_modules(TCMALLOC REQUIRED IMPORTED_TARGET libtcmalloc_minimal)  # of programs, not of libraries
