@@ -1,10 +1,16 @@
 // What both decoders of pods and nodes share: effective requests, images and KAI's GPU annotations.
+#include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
+
+#include <regex>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "kube/codec/codec.h"
 #include "kube/codec/effective_requests.h"
 #include "kube/codec/pod_draft.h"
+#include "kube/codec/testing/core_subset.pb.h"
+#include "kube/codec/testing/random_core.h"
 #include "kube/transport/http.h"
 
 namespace fairlead::kube {
@@ -61,6 +67,94 @@ TEST(EffectiveRequestsTest, Table) {
   for (const Case& c : cases) {
     PodResources resources = c.resources;
     EXPECT_EQ(EffectiveRequests(std::move(resources)).requests, c.want) << c.name;
+  }
+}
+
+// The pod in the wire format, in which a quantity is a message.
+std::string WireOfPod(const std::string& json) {
+  const std::string text =
+      std::regex_replace(json, std::regex(R"("cpu":("[^"]*"))"), R"("cpu":{"string":$1})");
+  google::protobuf::util::JsonParseOptions options;
+  options.ignore_unknown_fields = true;  // apiVersion and kind
+  testing::core::Pod pod;
+  EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(text, &pod, options).ok()) << text;
+  return testing::Envelope("v1", "Pod", pod.SerializeAsString());
+}
+
+TEST(EffectiveRequestsTest, WhileAPodIsResized) {
+  struct Case {
+    const char* name;
+    const char* spec;
+    const char* status;
+    ResourceList want;
+  };
+  constexpr char kOne[] = R"({"containers":[{"name":"a","resources":{"requests":{"cpu":"1"}}}]})";
+  constexpr char kWithInit[] =
+      R"({"containers":[{"name":"a","resources":{"requests":{"cpu":"1"}}}],"initContainers":[)"
+      R"({"name":"i","resources":{"requests":{"cpu":"2"}}},)"
+      R"({"name":"s","restartPolicy":"Always","resources":{"requests":{"cpu":"1"}}}]})";
+  constexpr char kPodLevel[] =
+      R"({"containers":[{"name":"a","resources":{}}],"resources":{"requests":{"cpu":"4"}}})";
+  const Case cases[] = {
+      {"no status", kOne, "{}", {{"cpu", 1000}}},
+      {"allocated alone says nothing",
+       kOne,
+       R"({"containerStatuses":[{"name":"a","allocatedResources":{"cpu":"8"}}]})",
+       {{"cpu", 1000}}},
+      {"a shrink that the kubelet has not begun",
+       kOne,
+       R"({"containerStatuses":[{"name":"a","allocatedResources":{"cpu":"4"},)"
+       R"("resources":{"requests":{"cpu":"4"}}}]})",
+       {{"cpu", 4000}}},
+      {"a shrink that is granted, and in force by half",
+       kOne,
+       R"({"containerStatuses":[{"name":"a","allocatedResources":{"cpu":"1"},)"
+       R"("resources":{"requests":{"cpu":"3"}}}]})",
+       {{"cpu", 3000}}},
+      {"growth that waits",
+       kOne,
+       R"({"conditions":[{"type":"PodResizePending","status":"True","reason":"Deferred"}],)"
+       R"("containerStatuses":[{"name":"a","allocatedResources":{"cpu":"500m"},)"
+       R"("resources":{"requests":{"cpu":"500m"}}}]})",
+       {{"cpu", 1000}}},
+      {"growth that is infeasible",
+       kOne,
+       R"({"conditions":[{"type":"PodResizePending","status":"True","reason":"Infeasible"}],)"
+       R"("containerStatuses":[{"name":"a","allocatedResources":{"cpu":"500m"},)"
+       R"("resources":{"requests":{"cpu":"500m"}}}]})",
+       {{"cpu", 500}}},
+      {"a status of some other container",
+       kOne,
+       R"({"containerStatuses":[{"name":"b","resources":{"requests":{"cpu":"9"}}}]})",
+       {{"cpu", 1000}}},
+      {"a sidecar by its status, an init container by its spec",
+       kWithInit,
+       R"({"initContainerStatuses":[{"name":"i","resources":{"requests":{"cpu":"9"}}},)"
+       R"({"name":"s","resources":{"requests":{"cpu":"3"}}}]})",
+       {{"cpu", 4000}}},
+      {"the pod as a whole",
+       kPodLevel,
+       R"({"allocatedResources":{"cpu":"6"},"resources":{"requests":{"cpu":"5"}}})",
+       {{"cpu", 6000}}},
+      {"the pod as a whole, infeasible",
+       kPodLevel,
+       R"({"conditions":[{"type":"PodResizePending","status":"True","reason":"Infeasible"}],)"
+       R"("allocatedResources":{"cpu":"2"},"resources":{"requests":{"cpu":"2"}}})",
+       {{"cpu", 2000}}},
+  };
+  for (const Case& c : cases) {
+    const std::string text = absl::StrCat(
+        R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"n"},"spec":)",
+        c.spec, R"(,"status":)", c.status, "}");
+    for (const bool wire : {false, true}) {
+      SCOPED_TRACE(absl::StrCat(c.name, wire ? ", protobuf" : ", JSON"));
+      absl::StatusOr<Object> pod = wire
+                                       ? DecodeObject(model::Kind::kPod, kProtobuf, WireOfPod(text))
+                                       : DecodeObject(model::Kind::kPod, kJson, text);
+      ASSERT_TRUE(pod.ok()) << pod.status();
+      EXPECT_EQ(std::get<model::Pod>(*pod).spec.requests, c.want);
+      EXPECT_EQ(std::get<model::Pod>(*pod).invalid, "");
+    }
   }
 }
 

@@ -64,6 +64,8 @@ void ReadContainer(JsonReader& reader, JsonValue value, const FieldPath& path, b
     const FieldPath at = path.Field(key);
     if (key == "resources") {
       ReadResourceRequirements(reader, v, at, container.requests, container.limits);
+    } else if (key == "name") {
+      container.name = reader.Text(v, at);
     } else if (key == "image") {
       image = reader.Text(v, at);
     } else if (key == "ports") {
@@ -185,6 +187,33 @@ void ReadContainers(JsonReader& reader, JsonValue value, const FieldPath& path, 
                     PodDraft& draft) {
   reader.Items(value, path, [&](size_t i, JsonValue item) {
     ReadContainer(reader, item, path.Item(i), init, i, draft);
+  });
+}
+
+bool ReadStatusResources(JsonReader& reader, absl::string_view key, JsonValue v,
+                         const FieldPath& at, StatusResources& out) {
+  if (key == "allocatedResources") {
+    reader.Quantities(v, at, out.allocated);
+    return true;
+  }
+  if (key != "resources") return false;
+  out.reported = true;
+  model::ResourceList limits;
+  ReadResourceRequirements(reader, v, at, out.in_force, limits);
+  return true;
+}
+
+void ReadContainerStatuses(JsonReader& reader, JsonValue value, const FieldPath& path,
+                           PodDraft& draft) {
+  reader.Items(value, path, [&](size_t i, JsonValue item) {
+    StatusResources status;
+    const FieldPath of_item = path.Item(i);
+    reader.Fields(item, of_item, [&](absl::string_view key, JsonValue v) {
+      const FieldPath at = of_item.Field(key);
+      if (ReadStatusResources(reader, key, v, at, status)) return;
+      if (key == "name") status.name = reader.Text(v, at);
+    });
+    if (status.reported) draft.resources.statuses.push_back(std::move(status));
   });
 }
 

@@ -223,6 +223,9 @@ bool ReadContainer(absl::string_view bytes, bool init, const FieldPath& list, Po
   WireReader r(bytes);
   while (r.Next()) {
     switch (r.field()) {
+      case 1:
+        container.name = r.Bytes();
+        break;
       case 2:
         image = r.Bytes();
         break;
@@ -257,6 +260,29 @@ bool ReadContainer(absl::string_view bytes, bool init, const FieldPath& list, Po
     (init ? draft.images.init_containers : draft.images.containers).push_back(image);
   }
   return r.ok();
+}
+
+bool ReadContainerStatus(absl::string_view bytes, const FieldPath& path, PodDraft& draft) {
+  StatusResources status;
+  WireReader r(bytes);
+  while (r.Next()) {
+    if (r.field() == 1) status.name = r.Bytes();
+    if (r.field() == 10 || r.field() == 11) {
+      r.Check(ReadStatusResources(r.field() == 11, r.Bytes(), path, draft.problems, status));
+    }
+  }
+  if (status.reported) draft.resources.statuses.push_back(std::move(status));
+  return r.ok();
+}
+
+bool ReadStatusResources(bool in_force, absl::string_view bytes, const FieldPath& path,
+                         Problems& problems, StatusResources& out) {
+  if (!in_force) {
+    return ReadQuantityEntry(bytes, path.Field("allocatedResources"), problems, out.allocated);
+  }
+  out.reported = true;
+  model::ResourceList limits;
+  return ReadResourceRequirements(bytes, path.Field("resources"), problems, out.in_force, limits);
 }
 
 bool ReadVolume(absl::string_view bytes, PodDraft& draft) {

@@ -34,6 +34,32 @@ ResourceList TakeRequests(ContainerResources& container) {
   return requests;
 }
 
+// What counts of `spec` during a resize.
+ResourceList DuringResize(const ResourceList& spec, const StatusResources& status,
+                          bool infeasible) {
+  ResourceList most;
+  if (!infeasible) most = spec;
+  model::MaxAll(most, status.in_force);
+  model::MaxAll(most, status.allocated);
+  return most;
+}
+
+void ApplyStatuses(PodResources& resources) {
+  const auto apply = [&](ContainerResources& container) {
+    const auto status = std::find_if(
+        resources.statuses.rbegin(), resources.statuses.rend(),
+        [&](const StatusResources& candidate) { return candidate.name == container.name; });
+    if (status == resources.statuses.rend()) return;
+    container.requests =
+        DuringResize(TakeRequests(container), *status, resources.resize_infeasible);
+    container.limits.clear();
+  };
+  for (ContainerResources& container : resources.containers) apply(container);
+  for (ContainerResources& container : resources.init_containers) {
+    if (container.sidecar) apply(container);
+  }
+}
+
 int64_t RequestFor(const ContainerResources& container, absl::string_view name,
                    int64_t unrequested) {
   const int64_t* request = Find(container.requests, name);
@@ -93,8 +119,12 @@ void ApplyPodLevel(const PodResources& resources, ResourceList& total) {
     // Hugepages cannot be overcommitted: their request is their limit.
     if (IsHugePages(name) || !Has(total, name)) model::Set(total, name, limit);
   }
+  const StatusResources& status = resources.pod_status;
+  const ResourceList counted =
+      status.reported ? DuringResize(resources.pod_requests, status, resources.resize_infeasible)
+                      : resources.pod_requests;
   for (const auto& [name, request] : resources.pod_requests) {
-    if (IsPodLevelResource(name)) model::Set(total, name, request);
+    if (IsPodLevelResource(name)) model::Set(total, name, model::Get(counted, name));
   }
 }
 
@@ -159,6 +189,7 @@ std::vector<model::ContainerRequests> AlignedContainers(const PodResources& reso
 
 PodRequests EffectiveRequests(PodResources&& resources) {
   PodRequests effective;
+  if (!resources.statuses.empty()) ApplyStatuses(resources);
   // First: the lists are consumed after it.
   effective.scoring = Aggregate<ScoringRequests>(resources, ScoringOf);
   ResourceList& total = effective.requests;

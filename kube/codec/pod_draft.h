@@ -1,9 +1,6 @@
 // A pod while it is being decoded. Both decoders fill a draft, and one function makes a model::Pod
 // of it, so that protobuf and JSON cannot disagree.
 //
-// A draft omits one thing on purpose: the resources that the status reports during a resize in
-// place.
-//
 // Thread-safety: a plain value. Ownership: the pod belongs to the caller; it is filled in place,
 // since moving a pod costs as much as decoding half of one.
 #pragma once
@@ -52,6 +49,10 @@ struct ImagesDraft {
   using Images = absl::InlinedVector<absl::string_view, 2>;
   Images containers, init_containers, volumes;
 };
+
+// The condition of a pod whose resize has not begun, and the reason of one that never will.
+inline constexpr char kPodResizePending[] = "PodResizePending";
+inline constexpr char kResizeInfeasible[] = "Infeasible";
 
 // The action of a rule for a container's restart that all kubelets may not know.
 inline constexpr char kRestartAllContainers[] = "RestartAllContainers";

@@ -138,7 +138,8 @@ void ReadSpec(JsonReader& reader, JsonValue value, const FieldPath& path, PodDra
   });
 }
 
-void ReadConditions(JsonReader& reader, JsonValue value, const FieldPath& path, model::Pod& pod) {
+void ReadConditions(JsonReader& reader, JsonValue value, const FieldPath& path, PodDraft& draft) {
+  model::Pod& pod = draft.pod;
   reader.Items(value, path, [&](size_t i, JsonValue item) {
     const FieldPath at = path.Item(i);
     absl::string_view type;
@@ -149,6 +150,7 @@ void ReadConditions(JsonReader& reader, JsonValue value, const FieldPath& path, 
       if (key == "status") status = reader.Text(v, at.Field(key));
       if (key == "reason") reason = reader.Text(v, at.Field(key));
     });
+    if (type == kPodResizePending) draft.resources.resize_infeasible = reason == kResizeInfeasible;
     if (type == model::kReadyCondition) pod.ready = status == "True";
     if (type != model::kPodScheduledCondition) return;
     pod.scheduled.status = std::string(status);
@@ -160,8 +162,12 @@ void ReadStatus(JsonReader& reader, JsonValue value, const FieldPath& path, PodD
   model::Pod& pod = draft.pod;
   reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
     const FieldPath at = path.Field(key);
+    if (ReadStatusResources(reader, key, v, at, draft.resources.pod_status)) return;
+    if (key == "containerStatuses" || key == "initContainerStatuses") {
+      ReadContainerStatuses(reader, v, at, draft);
+    }
     if (key == "phase") pod.phase = ParsePodPhase(reader.Text(v, at));
-    if (key == "conditions") ReadConditions(reader, v, at, pod);
+    if (key == "conditions") ReadConditions(reader, v, at, draft);
     if (key == "qosClass") pod.spec.guaranteed = reader.Text(v, at) == kGuaranteed;
     if (key == "startTime") {
       std::optional<absl::Time> start;

@@ -11,6 +11,12 @@ void ReadContainers(JsonReader& reader, JsonValue value, const FieldPath& path, 
                     PodDraft& draft);
 void ReadResourceRequirements(JsonReader& reader, JsonValue value, const FieldPath& path,
                               model::ResourceList& requests, model::ResourceList& limits);
+// Reads `resources` or `allocatedResources` of a container's status or the pod's; false for any
+// other key.
+bool ReadStatusResources(JsonReader& reader, absl::string_view key, JsonValue v,
+                         const FieldPath& at, StatusResources& out);
+void ReadContainerStatuses(JsonReader& reader, JsonValue value, const FieldPath& path,
+                           PodDraft& draft);
 void ReadVolumes(JsonReader& reader, JsonValue value, const FieldPath& path, PodDraft& draft);
 void ReadAffinity(JsonReader& reader, JsonValue value, const FieldPath& path, PodDraft& draft);
 void ReadTopologySpread(JsonReader& reader, JsonValue value, const FieldPath& path,

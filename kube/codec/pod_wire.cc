@@ -172,7 +172,8 @@ bool ReadSpec(absl::string_view bytes, const FieldPath& path, PodDraft& draft) {
   return r.ok();
 }
 
-bool ReadCondition(absl::string_view bytes, model::Pod& pod) {
+bool ReadCondition(absl::string_view bytes, PodDraft& draft) {
+  model::Pod& pod = draft.pod;
   absl::string_view type;
   absl::string_view status;
   absl::string_view reason;
@@ -197,10 +198,11 @@ bool ReadCondition(absl::string_view bytes, model::Pod& pod) {
     pod.scheduled.status = std::string(status);
     pod.scheduled.reason = std::string(reason);
   }
+  if (type == kPodResizePending) draft.resources.resize_infeasible = reason == kResizeInfeasible;
   return r.ok();
 }
 
-bool ReadStatus(absl::string_view bytes, PodDraft& draft) {
+bool ReadStatus(absl::string_view bytes, const FieldPath& path, PodDraft& draft) {
   model::Pod& pod = draft.pod;
   WireReader r(bytes);
   while (r.Next()) {
@@ -209,7 +211,7 @@ bool ReadStatus(absl::string_view bytes, PodDraft& draft) {
         pod.phase = ParsePodPhase(r.Bytes());
         break;
       case 2:
-        r.Check(ReadCondition(r.Bytes(), pod));
+        r.Check(ReadCondition(r.Bytes(), draft));
         break;
       case 7: {
         std::optional<absl::Time> start;
@@ -217,8 +219,14 @@ bool ReadStatus(absl::string_view bytes, PodDraft& draft) {
         if (start.has_value()) pod.start_time = *start;
         break;
       }
+      case 8:
+        r.Check(ReadContainerStatus(r.Bytes(), path.Field("containerStatuses"), draft));
+        break;
       case 9:
         pod.spec.guaranteed = r.Bytes() == kGuaranteed;
+        break;
+      case 10:
+        r.Check(ReadContainerStatus(r.Bytes(), path.Field("initContainerStatuses"), draft));
         break;
       case 11:
         pod.nominated_node_name = r.String();
@@ -228,6 +236,11 @@ bool ReadStatus(absl::string_view bytes, PodDraft& draft) {
         break;
       case 18:
         r.Check(ReadExtendedClaim(r.Bytes(), pod));
+        break;
+      case 19:
+      case 20:
+        r.Check(ReadStatusResources(r.field() == 20, r.Bytes(), path, draft.problems,
+                                    draft.resources.pod_status));
         break;
       default:
         break;
@@ -251,7 +264,7 @@ bool Read(absl::string_view bytes, model::Pod& out, model::TextPool* keys) {
         r.Check(ReadSpec(r.Bytes(), root.Field("spec"), draft));
         break;
       case 3:
-        r.Check(ReadStatus(r.Bytes(), draft));
+        r.Check(ReadStatus(r.Bytes(), root.Field("status"), draft));
         break;
       default:
         break;

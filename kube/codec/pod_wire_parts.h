@@ -15,6 +15,14 @@ namespace fairlead::kube::wire {
 [[nodiscard]] bool ReadResourceRequirements(absl::string_view bytes, const FieldPath& path,
                                             Problems& problems, model::ResourceList& requests,
                                             model::ResourceList& limits);
+// An element of containerStatuses or initContainerStatuses: its resources, if there are any.
+[[nodiscard]] bool ReadContainerStatus(absl::string_view bytes, const FieldPath& path,
+                                       PodDraft& draft);
+// The `resources` of a container's status or the pod's if `in_force`, else one entry of its
+// `allocatedResources`.
+[[nodiscard]] bool ReadStatusResources(bool in_force, absl::string_view bytes,
+                                       const FieldPath& path, Problems& problems,
+                                       StatusResources& out);
 // LocalObjectReference in field 1 and `optional` in field `optional_field`: the name, or "" if the
 // reference is optional.
 [[nodiscard]] bool ReadRequiredReference(absl::string_view bytes, uint32_t optional_field,

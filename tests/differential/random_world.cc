@@ -233,6 +233,31 @@ Json RandomWorld::Pod(const std::string& name) {
   return pod;
 }
 
+// What a kubelet says of resources: what they are, or what they are during a resize.
+void RandomWorld::AddResize(Json& pod) {
+  const auto report = [&](Json& status) {
+    if (!OneIn(8)) status["resources"]["requests"] = Requests();
+    if (!OneIn(4)) status["allocatedResources"] = Requests();
+  };
+  const Json& spec = pod["spec"];
+  for (const char* list : {"container", "initContainer"}) {
+    const std::string containers = absl::StrCat(list, "s");
+    if (!spec.contains(containers)) continue;
+    for (const Json& container : spec[containers]) {
+      if (OneIn(4)) continue;
+      Json status = {{"name", container["name"]}};
+      report(status);
+      pod["status"][absl::StrCat(list, "Statuses")].push_back(status);
+    }
+  }
+  if (spec.contains("resources") && OneIn(2)) report(pod["status"]);
+  if (OneIn(3)) {
+    pod["status"]["conditions"].push_back({{"type", "PodResizePending"},
+                                           {"status", "True"},
+                                           {"reason", Pick({"Infeasible", "Deferred"})}});
+  }
+}
+
 Json RandomWorld::BoundPod(int number, const std::string& node) {
   Json pod = Pod(absl::StrCat("bound-", number));
   pod["spec"]["nodeName"] = node;
@@ -241,6 +266,7 @@ Json RandomWorld::BoundPod(int number, const std::string& node) {
     pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
     pod["metadata"]["deletionGracePeriodSeconds"] = 30;
   }
+  if (OneIn(4)) AddResize(pod);
   Json& spec = pod["spec"];
   if (OneIn(5)) spec["affinity"]["podAntiAffinity"].update(terms_.RequiredPods(true));
   if (OneIn(4)) spec["affinity"]["podAffinity"].update(terms_.RequiredPods(false));

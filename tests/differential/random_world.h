@@ -57,6 +57,7 @@ class RandomWorld {
   Json Container(const std::string& name);
   void AddContainers(Json& spec);
   void AddPodRequests(Json& spec);
+  void AddResize(Json& pod);
   void AddPorts(Json& container);
   Json Tolerations();
 
