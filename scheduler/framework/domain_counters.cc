@@ -12,6 +12,9 @@ using state::PodStatus;
 
 // Below so many nothing is looked through for what can be dropped.
 constexpr size_t kAlwaysKept = 64;
+// So many changes of nodes, and one for each node, are kept for views. One that has missed more
+// looks at all nodes.
+constexpr size_t kNodeChangesKept = 1024;
 
 bool HasPodTerms(const model::PodSpec& spec) {
   return !spec.pod_affinity.empty() || !spec.pod_anti_affinity.empty();
@@ -294,18 +297,20 @@ void DomainCounters::OnNodeObject(state::NodeId node) {
     moved = true;
   }
   // What was added for the node goes with it.
-  ForEachSet([&](PodSet& set) {
-    if (moved && !set.counters_.empty()) {
+  if (moved) {
+    ForEachSet([&](PodSet& set) {
+      if (set.counters_.empty()) return;
       const PodTally tally = set.On(node);
+      if (tally.IsZero()) return;
       for (const auto& counter : set.counters_) {
         const auto before = former.find(&counter->key());
-        if (before == former.end() || tally.IsZero()) continue;
+        if (before == former.end()) continue;
         if (before->second != kNoDomain) counter->Change(before->second, {}, tally);
         counter->Add(node, tally, {});
       }
-    }
-    for (SetView* view : set.views_) view->OnNodeObject(node);
-  });
+    });
+  }
+  node_changes_.Add(node, kNodeChangesKept + state_.nodes_by_name().size());
   for (const auto& [key, domain] : former) keys_.at(key->name())->ReleaseIfEmpty(domain);
 }
 
@@ -353,7 +358,7 @@ std::string DomainCounters::CheckSet(
       return absl::StrCat(name, ": by ", counter->key().name());
     }
   }
-  for (const SetView* view : set.views_) {
+  for (SetView* view : set.views_) {
     std::string wrong = view->CheckConsistency();
     if (!wrong.empty()) return wrong;
   }

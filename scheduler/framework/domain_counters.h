@@ -17,7 +17,8 @@
 //
 // Ownership: borrows the state, which has to outlive it, or its last call. Thread-safety: the
 // state's. Complexity: a pod that moves costs a look-up for each of its labels, and O(1) for each
-// set that it is in; a new set O(pods), a new key O(nodes).
+// set that it is in; a new set O(pods), a new key O(nodes). A node that changes costs O(keys), and
+// each view that is asked later one look at the node.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +32,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/hash/hash.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "scheduler/framework/topology_key.h"
 #include "scheduler/model/pod_terms.h"
 #include "scheduler/state/change_log.h"
@@ -84,16 +86,40 @@ struct PodTally {
 // What one pod of that status counts; nothing if it is on no node.
 PodTally TallyOf(state::PodStatus status);
 
+// The nodes whose object or existence changed lately, in order; one may be there often. A view
+// keeps the number of those that it has seen, and looks at the others when it is asked: a node
+// which comes and goes between two questions costs it one look.
+class NodeChanges {
+ public:
+  [[nodiscard]] uint64_t count() const { return dropped_ + nodes_.size(); }
+  // Whether all those after the first `seen` are there still; if not, any node may have changed.
+  [[nodiscard]] bool HaveSince(uint64_t seen) const { return seen >= dropped_; }
+  [[nodiscard]] absl::Span<const state::NodeId> Since(uint64_t seen) const {
+    return absl::MakeConstSpan(nodes_).subspan(seen - dropped_);
+  }
+
+  // At most `kept` are kept.
+  void Add(state::NodeId node, size_t kept) {
+    if (nodes_.size() >= kept) {
+      dropped_ += nodes_.size();
+      nodes_.clear();
+    }
+    nodes_.push_back(node);
+  }
+
+ private:
+  std::vector<state::NodeId> nodes_;
+  uint64_t dropped_ = 0;
+};
+
 // A sum over the nodes of a PodSet.
 class SetView {
  public:
   virtual ~SetView() = default;
   // The set grew on the node by the difference of these two.
   virtual void OnTally(state::NodeId node, const PodTally& added, const PodTally& taken) = 0;
-  // The node's object changed, or its existence; the keys know.
-  virtual void OnNodeObject(state::NodeId node) = 0;
   // The first difference from a recount, or empty.
-  [[nodiscard]] virtual std::string CheckConsistency() const = 0;
+  [[nodiscard]] virtual std::string CheckConsistency() = 0;
 };
 
 class PodSet;
@@ -207,6 +233,8 @@ class DomainCounters final : public state::StateSubscriber {
   explicit DomainCounters(const state::ClusterState& state);
   ~DomainCounters() override;
   [[nodiscard]] const state::ClusterState& state() const { return state_; }
+  // For views; the keys know of all of them.
+  [[nodiscard]] const NodeChanges& node_changes() const { return node_changes_; }
 
   std::shared_ptr<TopologyKey> Key(const std::string& name);
   // Pods that every one of the terms selects (model::Selection::kYes). Topology keys and weights of
@@ -263,6 +291,7 @@ class DomainCounters final : public state::StateSubscriber {
       const PodSet& set, const absl::flat_hash_map<state::NodeId, PodTally>& nodes) const;
 
   const state::ClusterState& state_;
+  NodeChanges node_changes_;
   absl::flat_hash_map<std::string, std::shared_ptr<TopologyKey>> keys_;
   absl::flat_hash_map<std::vector<OwnedTerm>, std::shared_ptr<PodSet>> selected_;
   TermIndex selecting_;

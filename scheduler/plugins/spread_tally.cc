@@ -51,8 +51,10 @@ SpreadTally::SpreadTally(framework::DomainCounters& counters,
       index_(index),
       key_(counters.Key(constraint().topology_key)),
       set_(counters.Selected(TermsOf(*spec_, index))),
-      counts_itself_(constraint().selector.Matches(spec_->labels_for_affinity)) {
-  for (const auto& [name, id] : state_.nodes_by_name()) OnNodeObject(id);
+      counts_itself_(constraint().selector.Matches(spec_->labels_for_affinity)),
+      changes_(counters.node_changes()),
+      seen_(changes_.count()) {
+  for (const auto& [name, id] : state_.nodes_by_name()) Renew(id);
   set_->AddView(this);
 }
 
@@ -64,7 +66,7 @@ int64_t SpreadTally::PodsIn(DomainId domain, Capacity capacity) {
 int64_t SpreadTally::FloorOf(const Sums& side) const {
   return side.domains < constraint().min_domains || side.by_pods.empty()
              ? 0
-             : side.by_pods.begin()->first;
+             : side.by_pods.front().pods;
 }
 
 bool SpreadTally::KeepsSkew(const Sums& side, DomainId domain) const {
@@ -100,18 +102,25 @@ SpreadTally::NodeEntry SpreadTally::Read(state::NodeId id) const {
   return entry;
 }
 
+void SpreadTally::ChangeDomains(std::vector<DomainsWith>& by_pods, int64_t pods, int64_t by) {
+  auto at = std::lower_bound(by_pods.begin(), by_pods.end(), pods,
+                             [](const DomainsWith& e, int64_t wanted) { return e.pods < wanted; });
+  if (at == by_pods.end() || at->pods != pods) at = by_pods.insert(at, {pods, 0});
+  at->domains += by;
+  if (at->domains == 0) by_pods.erase(at);
+}
+
 void SpreadTally::Change(Sums& side, DomainId id, int64_t nodes, int64_t pods) {
   if (id >= side.by_domain.size()) side.by_domain.resize(id + 1);
   Domain& domain = side.by_domain[id];
   if (domain.nodes > 0) {
-    const auto it = side.by_pods.find(domain.pods);
-    if (--it->second == 0) side.by_pods.erase(it);
+    ChangeDomains(side.by_pods, domain.pods, -1);
     --side.domains;
   }
   domain.nodes += nodes;
   domain.pods += pods;
   if (domain.nodes == 0) return;
-  ++side.by_pods[domain.pods];
+  ChangeDomains(side.by_pods, domain.pods, 1);
   ++side.domains;
 }
 
@@ -158,9 +167,26 @@ void SpreadTally::OnTally(state::NodeId node, const PodTally& added, const PodTa
   if (entry.future) Change(future_, entry.domain, 0, pods);
 }
 
-void SpreadTally::OnNodeObject(state::NodeId node) {
+void SpreadTally::CatchUp() {
+  if (changes_.HaveSince(seen_)) {
+    for (const state::NodeId node : changes_.Since(seen_)) Renew(node);
+  } else {
+    const auto known = static_cast<state::NodeId>(nodes_.size());
+    for (state::NodeId node = 0; node < known; ++node) Renew(node);
+    for (const auto& [name, node] : state_.nodes_by_name()) {
+      if (node >= known) Renew(node);
+    }
+  }
+  seen_ = changes_.count();
+}
+
+void SpreadTally::Renew(state::NodeId node) {
   if (node >= nodes_.size()) nodes_.resize(node + 1);
   NodeEntry& entry = nodes_[node];
+  const NodeEntry found = Read(node);
+  if (found.domain == entry.domain && found.now == entry.now && found.future == entry.future) {
+    return;
+  }
   const PodTally on = set_->On(node);
   const int64_t pods = on.Living();
   if (entry.now) {
@@ -171,7 +197,7 @@ void SpreadTally::OnNodeObject(state::NodeId node) {
   }
   if (entry.future) Change(future_, entry.domain, -1, -pods);
   const bool stale = entry.stale;
-  entry = Read(node);
+  entry = found;
   entry.stale = stale;
   if (entry.now) {
     Change(now_, entry.domain, 1, pods);
@@ -181,7 +207,8 @@ void SpreadTally::OnNodeObject(state::NodeId node) {
   if (on.releasing != 0) MarkStale(node);
 }
 
-std::string SpreadTally::CheckConsistency() const {
+std::string SpreadTally::CheckConsistency() {
+  CatchUp();
   Sums now, future, unpromised;
   for (const auto& [name, id] : state_.nodes_by_name()) {
     const NodeEntry entry = Read(id);
