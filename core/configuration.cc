@@ -177,28 +177,18 @@ absl::Status ReadLeaderElection(const dom::element& value, const std::string& pa
   std::string lock = "leases";
   FAIRLEAD_RETURN_IF_ERROR(ReadObject(value, path,
                                       {{"leaderElect", Flag(&settings.enabled)},
-                                       {"leaseDuration", Span(&settings.lease_duration)},
-                                       {"renewDeadline", Span(&settings.renew_deadline)},
-                                       {"retryPeriod", Span(&settings.retry_period)},
+                                       {"leaseDuration", Span(&settings.times.lease_duration)},
+                                       {"renewDeadline", Span(&settings.times.renew_deadline)},
+                                       {"retryPeriod", Span(&settings.times.retry_period)},
                                        {"resourceLock", Text(&lock)},
                                        {"resourceName", Text(&settings.name)},
                                        {"resourceNamespace", Text(&settings.ns)}}));
-  const auto at = [&](absl::string_view field) { return absl::StrCat(path, ".", field); };
-  if (lock != "leases") return Bad(at("resourceLock"), "must be leases");
-  if (settings.retry_period <= absl::ZeroDuration()) {
-    return Bad(at("retryPeriod"), "must be more than zero");
-  }
-  if (settings.renew_deadline <= settings.retry_period * 1.2) {
-    return Bad(at("renewDeadline"), "must be more than 1.2 times retryPeriod");
-  }
-  // A write by a leader is answered before another replica may lead.
-  if (settings.lease_duration < settings.renew_deadline + absl::Seconds(1)) {
-    return Bad(at("leaseDuration"), "must be at least 1s more than renewDeadline");
-  }
-  if (settings.lease_duration % absl::Seconds(1) != absl::ZeroDuration()) {
-    return Bad(at("leaseDuration"), "must be whole seconds");
-  }
-  return absl::OkStatus();
+  // As upstream: an election that is off may say anything.
+  if (!settings.enabled) return absl::OkStatus();
+  if (lock != "leases") return Bad(absl::StrCat(path, ".resourceLock"), "must be leases");
+  const absl::Status times = CheckLeaseTimes(settings.times);
+  if (times.ok()) return times;
+  return absl::InvalidArgumentError(absl::StrCat(path, ".", times.message()));
 }
 
 absl::Status ReadGuests(const dom::element& value, const std::string& path,
@@ -465,6 +455,29 @@ absl::Status ReadElectionJson(const std::string& json, Configuration& configurat
   return ReadLeaderElection(value, "leaderElection", configuration.leader_election);
 }
 
+// Reads what it may say, of which nothing has an effect.
+absl::Status CheckClientConnection(const std::string& json) {
+  constexpr char kPath[] = "clientConnection";
+  dom::parser parser;
+  dom::element value;
+  if (parser.parse(json).get(value) != simdjson::SUCCESS) return Bad(kPath, "cannot be read");
+  std::string text;
+  return ReadObject(value, kPath,
+                    {{"kubeconfig", framework::IntoString(&text)},
+                     {"acceptContentTypes", framework::IntoString(&text)},
+                     {"contentType", framework::IntoString(&text)},
+                     {"qps",
+                      [](const dom::element& v, const std::string& path) {
+                        return v.is_number() ? absl::OkStatus() : Bad(path, "must be a number");
+                      }},
+                     {"burst", [](const dom::element& v, const std::string& path) -> absl::Status {
+                        int64_t burst = 0;
+                        if (v.get(burst) != simdjson::SUCCESS)
+                          return Bad(path, "must be a whole number");
+                        return burst < 0 ? Bad(path, "must not be negative") : absl::OkStatus();
+                      }}});
+}
+
 absl::Status ReadScheduler(const std::string& json, Configuration& configuration, Seen& seen) {
   if (std::exchange(seen.scheduler, true)) {
     return Bad("kind", absl::StrCat("the file has another ", kSchedulerKind));
@@ -488,6 +501,7 @@ absl::Status ReadScheduler(const std::string& json, Configuration& configuration
   configuration.options.extenders = std::move(read.extenders);
   FAIRLEAD_RETURN_IF_ERROR(ReadElectionJson(read.leader_election_json, configuration, seen));
   if (!read.client_connection_json.empty()) {
+    FAIRLEAD_RETURN_IF_ERROR(CheckClientConnection(read.client_connection_json));
     read.ignored.push_back("clientConnection");
   }
   for (const std::string& path : read.ignored) {

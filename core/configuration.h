@@ -70,6 +70,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/lease_times.h"
 #include "core/options.h"
 #include "scheduler/model/scale_group.h"
 
@@ -80,9 +81,7 @@ struct LeaderElectionSettings {
   // Of the Lease: the names in manifests/, so that a program started by hand never leads beside
   // them.
   std::string ns = "fairlead", name = "fairlead";
-  absl::Duration lease_duration = absl::Seconds(15);
-  absl::Duration renew_deadline = absl::Seconds(10);
-  absl::Duration retry_period = absl::Seconds(2);
+  LeaseTimes times;
   friend bool operator==(const LeaderElectionSettings&, const LeaderElectionSettings&) = default;
 };
 

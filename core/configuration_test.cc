@@ -11,6 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
+using ::testing::StartsWith;
 
 std::string Fairlead(absl::string_view fields) {
   return absl::StrCat(
@@ -182,9 +183,9 @@ TEST(ConfigurationTest, EveryFieldReachesItsOption) {
   EXPECT_EQ(options.group_settle.wait, absl::Seconds(3));
   EXPECT_FALSE(options.emit_events);
   EXPECT_FALSE(read->leader_election.enabled);
-  EXPECT_EQ(read->leader_election.lease_duration, absl::Seconds(30));
-  EXPECT_EQ(read->leader_election.renew_deadline, absl::Seconds(20));
-  EXPECT_EQ(read->leader_election.retry_period, absl::Seconds(5));
+  EXPECT_EQ(read->leader_election.times.lease_duration, absl::Seconds(30));
+  EXPECT_EQ(read->leader_election.times.renew_deadline, absl::Seconds(20));
+  EXPECT_EQ(read->leader_election.times.retry_period, absl::Seconds(5));
   EXPECT_EQ(read->leader_election.name, "n");
   EXPECT_EQ(read->leader_election.ns, "ns");
 }
@@ -387,6 +388,38 @@ TEST(ConfigurationTest, FieldsWithoutEffectAreWarnedOf) {
       ReadConfiguration({Scheduler(R"("parallelism":4,"clientConnection":{"qps":5})")});
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_THAT(read->warnings, ElementsAre(HasSubstr("parallelism"), HasSubstr("clientConnection")));
+}
+
+TEST(ConfigurationTest, FieldsWithoutEffectAreCheckedAllTheSame) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"("nonsense":3)", "clientConnection.nonsense"},
+      {R"("burst":-1)", "clientConnection.burst: must not be negative"},
+      {R"("burst":1.5)", "clientConnection.burst: must be a whole number"},
+      {R"("qps":"x")", "clientConnection.qps: must be a number"}};
+  for (const auto& [field, want] : cases) {
+    const auto read =
+        ReadConfiguration({Scheduler(absl::StrCat(R"("clientConnection":{)", field, "}"))});
+    EXPECT_THAT(std::string(read.status().message()), StartsWith(want)) << field;
+  }
+}
+
+// As upstream, which checks nothing else then.
+TEST(ConfigurationTest, AnElectionThatIsOffMaySayAnything) {
+  const auto read = ReadConfiguration(
+      {Scheduler(R"("leaderElection":{"leaderElect":false,"resourceLock":"endpoints",)"
+                 R"("leaseDuration":"1s"})")});
+  EXPECT_TRUE(read.ok()) << read.status();
+}
+
+// The place is that of the argument, whichever plugin reads it.
+TEST(ConfigurationTest, AWrongArgumentHasItsPlace) {
+  const auto read = ReadConfiguration(
+      {Scheduler(R"("profiles":[{"pluginConfig":[{"name":"NodeAffinity"},{"name":)"
+                 R"("NodeResourcesFit","args":{"scoringStrategy":{"typ":"x"}}}]}])")});
+  ASSERT_FALSE(read.ok());
+  ASSERT_TRUE(FieldPlaceOf(read.status()).has_value());
+  EXPECT_EQ(FieldPlaceOf(read.status())->path,
+            "profiles[0].pluginConfig[1].args.scoringStrategy.typ");
 }
 
 TEST(ConfigurationTest, OtherErrorsHaveNoPlace) {

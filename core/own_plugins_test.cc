@@ -100,8 +100,7 @@ TEST(OwnPluginsTest, Refusals) {
               HasSubstr("plugin \"Colour\" does not extend reserve"));
   EXPECT_THAT(error(Read(absl::StrCat(
                   kEnabled, R"(,"pluginConfig":[{"name":"Colour","args":{"shade":1}}])"))),
-              HasSubstr("profiles[0].pluginConfig: profile fairlead: plugin Colour: args.shade: is "
-                        "not a field"));
+              HasSubstr("profiles[0].pluginConfig[0].args.shade: is not a field"));
 }
 
 class OwnPluginsLoopTest : public DecisionLoopTest {

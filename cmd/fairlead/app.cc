@@ -135,12 +135,7 @@ absl::Time Application::Now() {
 void Application::StartElection() {
   const core::LeaderElectionSettings& settings = options_.leader_election;
   if (!settings.enabled) return;
-  kube::LeaseOptions lease{settings.ns,
-                           settings.name,
-                           options_.identity,
-                           settings.lease_duration,
-                           settings.renew_deadline,
-                           settings.retry_period};
+  kube::LeaseOptions lease{settings.ns, settings.name, options_.identity, settings.times};
   kube::LeaseCallbacks callbacks;
   callbacks.on_gain = [this] { queue_.Wake(); };
   callbacks.on_loss = [this] {

@@ -216,7 +216,7 @@ TEST_F(AppTest, AHungOwnerLosesTheLease) {
   EXPECT_FALSE(app_->Alive());
   EXPECT_TRUE(app_->GetStats().leader);
   const size_t renewals = transport_.Sent("PATCH", kLease).size();
-  transport_.Advance(options_.leader_election.lease_duration);
+  transport_.Advance(options_.leader_election.times.lease_duration);
   EXPECT_EQ(transport_.Sent("PATCH", kLease).size(), renewals);
   EXPECT_FALSE(app_->GetStats().leader);
   EXPECT_GT(app_->GetStats().lease.withheld, 0);
@@ -249,7 +249,7 @@ TEST_F(AppTest, NoWriteOutlivesTheLease) {
   ASSERT_TRUE(Pass(absl::Seconds(3)));
   const auto sent = transport_.Sent("POST", "/api/v1/namespaces/ns/pods/p/binding");
   ASSERT_EQ(sent.size(), 1u);
-  EXPECT_LT(sent[0]->request.timeout, options_.leader_election.lease_duration);
+  EXPECT_LT(sent[0]->request.timeout, options_.leader_election.times.lease_duration);
   EXPECT_GT(sent[0]->request.timeout, absl::Seconds(5));
 }
 

@@ -36,19 +36,9 @@ absl::Status ValidateLeaseOptions(const LeaseOptions& options) {
   if (options.ns.empty()) return bad("namespace", "is empty");
   if (options.name.empty()) return bad("name", "is empty");
   if (options.identity.empty()) return bad("identity", "is empty");
-  if (options.retry_period <= absl::ZeroDuration()) return bad("retryPeriod", "is not positive");
-  if (options.renew_deadline <= options.retry_period * 1.2) {
-    return bad("renewDeadline", "is not above 1.2 times retryPeriod");
-  }
-  if (options.lease_duration < options.renew_deadline + kLeaseMarginMin) {
-    return bad("leaseDuration",
-               absl::StrCat("is not at least ", absl::FormatDuration(kLeaseMarginMin),
-                            " above renewDeadline"));
-  }
-  if (absl::Trunc(options.lease_duration, absl::Seconds(1)) != options.lease_duration) {
-    return bad("leaseDuration", "is not in whole seconds");
-  }
-  return absl::OkStatus();
+  const absl::Status times = CheckLeaseTimes(options.times);
+  if (times.ok()) return times;
+  return absl::InvalidArgumentError(absl::StrCat("leader election: ", times.message()));
 }
 
 // States: a wait (timer_) or one request (asked_). Generations as in Reflector: a callback of an
@@ -77,7 +67,7 @@ class LeaderElector::Impl : public std::enable_shared_from_this<LeaderElector::I
     const absl::Duration left = absl::Nanoseconds(until_ns) - clock_.Steady();
     if (left <= absl::ZeroDuration()) return absl::ZeroDuration();
     // Leaves a tenth of the margin for the inaccuracy of timers.
-    return left + (options_.lease_duration - options_.renew_deadline) * 0.9;
+    return left + (options_.times.lease_duration - options_.times.renew_deadline) * 0.9;
   }
   LeaseStats GetStats() const;
 
@@ -108,7 +98,7 @@ class LeaderElector::Impl : public std::enable_shared_from_this<LeaderElector::I
   void WaitAndTick();
   void FinishStop(Calls& calls);
   void NoteError(std::string text);
-  absl::Duration RequestTimeout() const { return options_.renew_deadline / 2; }
+  absl::Duration RequestTimeout() const { return options_.times.renew_deadline / 2; }
 
   HttpTransport& transport_;
   Timers& timers_;
@@ -205,7 +195,7 @@ void LeaderElector::Impl::Create() {
   const std::string now = FormatMicros(clock_.Now());
   proposed_ = LeaseRecord{};
   proposed_.holder = options_.identity;
-  proposed_.duration_s = absl::ToInt64Seconds(options_.lease_duration);
+  proposed_.duration_s = absl::ToInt64Seconds(options_.times.lease_duration);
   proposed_.acquire_time = proposed_.renew_time = now;
   HttpRequest request;
   request.method = "POST";
@@ -244,7 +234,7 @@ void LeaderElector::Impl::TakeOrRenew() {
     record.acquire_time = now;
     ++record.transitions;
   }
-  record.duration_s = absl::ToInt64Seconds(options_.lease_duration);
+  record.duration_s = absl::ToInt64Seconds(options_.times.lease_duration);
   record.renew_time = now;
   Write(std::move(record), Asked::kRenew);
 }
@@ -260,8 +250,8 @@ void LeaderElector::Impl::Tick() {
 }
 
 void LeaderElector::Impl::WaitAndTick() {
-  const absl::Duration delay =
-      JitteredBetween(options_.retry_period, options_.retry_period * 1.2, seed_, ticks_++);
+  const absl::Duration delay = JitteredBetween(options_.times.retry_period,
+                                               options_.times.retry_period * 1.2, seed_, ticks_++);
   tick_timer_ = timers_.After(delay, [weak = weak_from_this()] {
     if (const auto impl = weak.lock()) impl->Enter([&](Calls&) { impl->Tick(); });
   });
@@ -304,7 +294,7 @@ void LeaderElector::Impl::OnRead(const HttpResponse& response, Calls& calls) {
   const bool ours = seen_->holder == options_.identity;
   if (!ours && leading_) Lose(calls);
   const absl::Duration duration =
-      std::max(options_.lease_duration, absl::Seconds(seen_->duration_s));
+      std::max(options_.times.lease_duration, absl::Seconds(seen_->duration_s));
   const bool free = seen_->holder.empty() || clock_.Steady() >= seen_since_ + duration;
   if (ours || free) return TakeOrRenew();
   WaitAndTick();
@@ -324,7 +314,7 @@ void LeaderElector::Impl::OnWritten(const HttpResponse& response, Calls& calls) 
 }
 
 void LeaderElector::Impl::Renewed(absl::Duration sent_at, Calls& calls) {
-  const absl::Duration until = sent_at + options_.renew_deadline;
+  const absl::Duration until = sent_at + options_.times.renew_deadline;
   // The answer took too long to prove anything.
   if (until <= clock_.Steady()) return;
   // Reports a loss of leadership before the new gain.

@@ -34,6 +34,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/lease_times.h"
 #include "kube/transport/http.h"
 
 namespace fairlead::kube {
@@ -41,17 +42,11 @@ namespace fairlead::kube {
 struct LeaseOptions {
   std::string ns, name;
   std::string identity;
-  absl::Duration lease_duration = absl::Seconds(15);
-  absl::Duration renew_deadline = absl::Seconds(10);
-  absl::Duration retry_period = absl::Seconds(2);  // plus up to a fifth, jittered
+  LeaseTimes times = {};
 };
 
-// The time for the answer to a request before another process may lead.
-inline constexpr absl::Duration kLeaseMarginMin = absl::Seconds(1);
-
-// InvalidArgument, naming the field, unless lease_duration >= renew_deadline + kLeaseMarginMin,
-// renew_deadline > 1.2 retry_period > 0 and all names are set. lease_duration must be whole
-// seconds.
+// InvalidArgument, naming the field, unless the times are valid (CheckLeaseTimes) and all names are
+// set.
 absl::Status ValidateLeaseOptions(const LeaseOptions& options);
 
 struct LeaseCallbacks {

@@ -185,7 +185,7 @@ TEST_F(LeaseTest, LostRenewalsEndLeadershipBeforeTheLeaseExpires) {
   api_.Advance(absl::Seconds(20));
   const absl::Duration last = api_.Sent("PATCH", kLease).back()->sent_at;
   server_.down = true;
-  api_.Advance(last + options_.renew_deadline - time_.Steady() - absl::Nanoseconds(1));
+  api_.Advance(last + options_.times.renew_deadline - time_.Steady() - absl::Nanoseconds(1));
   EXPECT_TRUE(elector_->IsLeader());
   EXPECT_THAT(told_, ElementsAre("+me"));
   api_.Advance(absl::Nanoseconds(1));
@@ -199,7 +199,7 @@ TEST_F(LeaseTest, LostRenewalsEndLeadershipBeforeTheLeaseExpires) {
 
 TEST_F(LeaseTest, AStoppedProcessKnowsWithoutAnyCallback) {
   Start();
-  time_.Advance(options_.renew_deadline);  // as SIGSTOP: no timer runs
+  time_.Advance(options_.times.renew_deadline);  // as SIGSTOP: no timer runs
   EXPECT_FALSE(elector_->IsLeader());
   EXPECT_THAT(told_, ElementsAre("+me"));
   // Another process took it meanwhile: our blind renewal is refused and the loss is reported.
@@ -244,7 +244,7 @@ TEST_F(LeaseTest, AConflictOnRenewalIsLookedInto) {
 TEST_F(LeaseTest, ALostAnswerIsNotCountedAsARenewal) {
   Start();
   server_.lose_answers = true;
-  api_.Advance(options_.renew_deadline + absl::Seconds(3));
+  api_.Advance(options_.times.renew_deadline + absl::Seconds(3));
   EXPECT_FALSE(elector_->IsLeader()) << "written, but not known to be";
   server_.lose_answers = false;
   api_.Advance(absl::Seconds(5));
@@ -258,7 +258,7 @@ TEST_F(LeaseTest, AnAnswerThatComesTooLateProvesNothing) {
   Start();
   const auto id = api_.FindOpen("POST", kCollection);
   ASSERT_TRUE(id.has_value());
-  time_.Advance(options_.renew_deadline);
+  time_.Advance(options_.times.renew_deadline);
   server_.HeldBy("me");
   api_.Respond(*id, Reply::Json(201, server_.Json()).response);
   api_.Pump();
@@ -294,7 +294,7 @@ TEST_F(LeaseTest, AProcessThatHangsLosesTheLeaseAndDoesNotTakeItBack) {
   api_.Advance(absl::Seconds(20));
   ASSERT_TRUE(elector_->IsLeader());
   alive_ = false;
-  api_.Advance(options_.renew_deadline + absl::Seconds(3));
+  api_.Advance(options_.times.renew_deadline + absl::Seconds(3));
   EXPECT_FALSE(elector_->IsLeader());
   EXPECT_THAT(told_, ElementsAre("+me", "-me"));
   const size_t written = api_.Sent("PATCH", kLease).size();
@@ -312,11 +312,11 @@ TEST_F(LeaseTest, TimeLeftEndsBeforeTheLeaseDoes) {
   EXPECT_EQ(NewElector("idle")->TimeLeft(), absl::ZeroDuration());
   Start();
   const absl::Duration renewed = time_.Steady();
-  EXPECT_LT(elector_->TimeLeft(), options_.lease_duration);
-  EXPECT_GT(elector_->TimeLeft(), options_.renew_deadline);
+  EXPECT_LT(elector_->TimeLeft(), options_.times.lease_duration);
+  EXPECT_GT(elector_->TimeLeft(), options_.times.renew_deadline);
   server_.down = true;
   while (elector_->IsLeader()) {
-    EXPECT_LT(time_.Steady() + elector_->TimeLeft(), renewed + options_.lease_duration);
+    EXPECT_LT(time_.Steady() + elector_->TimeLeft(), renewed + options_.times.lease_duration);
     EXPECT_GT(elector_->TimeLeft(), absl::ZeroDuration());
     api_.Advance(absl::Milliseconds(100));
   }
@@ -425,17 +425,17 @@ TEST(LeaseOptionsTest, AreValidated) {
   EXPECT_THAT(message([](LeaseOptions& o) { o.ns = ""; }), HasSubstr("namespace"));
   EXPECT_THAT(message([](LeaseOptions& o) { o.name = ""; }), HasSubstr("name"));
   EXPECT_THAT(message([](LeaseOptions& o) { o.identity = ""; }), HasSubstr("identity"));
-  EXPECT_THAT(message([](LeaseOptions& o) { o.renew_deadline = o.lease_duration; }),
+  EXPECT_THAT(message([](LeaseOptions& o) { o.times.renew_deadline = o.times.lease_duration; }),
               HasSubstr("leaseDuration"));
   EXPECT_THAT(message([](LeaseOptions& o) {
-                o.renew_deadline = o.lease_duration - absl::Milliseconds(900);
+                o.times.renew_deadline = o.times.lease_duration - absl::Milliseconds(900);
               }),
-              HasSubstr("leaseDuration is not at least 1s above renewDeadline"));
-  EXPECT_THAT(message([](LeaseOptions& o) { o.retry_period = absl::Seconds(9); }),
+              HasSubstr("leaseDuration: must be at least 1s more than renewDeadline"));
+  EXPECT_THAT(message([](LeaseOptions& o) { o.times.retry_period = absl::Seconds(9); }),
               HasSubstr("renewDeadline"));
-  EXPECT_THAT(message([](LeaseOptions& o) { o.retry_period = absl::ZeroDuration(); }),
+  EXPECT_THAT(message([](LeaseOptions& o) { o.times.retry_period = absl::ZeroDuration(); }),
               HasSubstr("retryPeriod"));
-  EXPECT_THAT(message([](LeaseOptions& o) { o.lease_duration = absl::Milliseconds(15500); }),
+  EXPECT_THAT(message([](LeaseOptions& o) { o.times.lease_duration = absl::Milliseconds(15500); }),
               HasSubstr("whole seconds"));
 }
 

@@ -229,6 +229,12 @@ TEST(ConfigTest, Refusals) {
        kBad, "minCandidateNodesAbsolute: cannot be zero at the same time"},
       {R"("profiles":[{"pluginConfig":[{"name":"PrioritySort","args":{"by":"age"}}]}])", kBad,
        "pluginConfig[0].args.by: is not a known field"},
+      {R"("profiles":[{"pluginConfig":[{"name":"DefaultPreemption",
+           "args":{"kind":"NodeAffinityArgs"}}]}])",
+       kBad, "pluginConfig[0].args.kind: must be DefaultPreemptionArgs"},
+      {R"("profiles":[{"pluginConfig":[{"name":"DefaultPreemption",
+           "args":{"apiVersion":"kubescheduler.config.k8s.io/v1beta3"}}]}])",
+       kBad, "pluginConfig[0].args.apiVersion: must be kubescheduler.config.k8s.io/v1"},
       {R"("leaderElection":true)", kBad, "leaderElection: must be an object"},
   };
   for (const Case& c : cases) {

@@ -2,14 +2,41 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "scheduler/model/qualified_name.h"
 #include "scheduler/plugins/args.h"
 #include "scheduler/plugins/common.h"
 
 namespace fairlead::plugins {
 
 using framework::Code;
+
+namespace {
+
+absl::Status CheckNames(absl::string_view list, const std::vector<std::string>& names) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (!model::IsQualifiedName(names[i])) {
+      return BadArg(absl::StrCat("args.", list, "[", i, "]"),
+                    absl::StrCat("\"", names[i], "\" is no name of a resource"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckIgnored(const std::vector<std::string>& names,
+                          const std::vector<std::string>& groups) {
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (!absl::StrContains(groups[i], '/')) continue;
+    return BadArg(absl::StrCat("args.ignoredResourceGroups[", i, "]"),
+                  "resource group name can't contain '/'");
+  }
+  FAIRLEAD_RETURN_IF_ERROR(CheckNames("ignoredResources", names));
+  return CheckNames("ignoredResourceGroups", groups);
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<framework::Plugin>> NodeResourcesFit::Make(
     absl::string_view args_json) {
@@ -23,6 +50,7 @@ absl::StatusOr<std::unique_ptr<framework::Plugin>> NodeResourcesFit::Make(
                                     {{"ignoredResources", &ignored},
                                      {"ignoredResourceGroups", &groups},
                                      {"scoringStrategy", read_strategy}}));
+  FAIRLEAD_RETURN_IF_ERROR(CheckIgnored(ignored, groups));
   return std::make_unique<NodeResourcesFit>(std::move(ignored), std::move(groups),
                                             std::move(strategy));
 }
