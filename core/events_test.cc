@@ -20,16 +20,19 @@ using ::testing::UnorderedElementsAre;
 
 class EventsTest : public NoHookTest {};
 
-// As kube-scheduler: what was tried in vain is a warning, what is held back before is none.
+// What was tried in vain is a warning, as in kube-scheduler. What is held back before, or passes by
+// itself, is none.
 TEST_F(EventsTest, WhatCannotBeScheduledIsAWarningAndSaysWhy) {
   options_.emit_events = true;
   options_.hook.enabled = false;
   Restart();
   SyncAll();
   Put(MakeQueue("q", "", kUnlimited, 1));
+  Put(PodBuilder("ns", "running").Queue("q").Gpus(1).On("n"));
   Put(MakeQueue("free", "", kUnlimited, kUnlimited));
   Put(MakeNode("n", 1));
-  Put(PodBuilder("ns", "limited").Queue("q").Gpus(2).Build());
+  Put(PodBuilder("ns", "limited").Queue("q").Gpus(1).Build());
+  Put(PodBuilder("ns", "greedy").Queue("q").Gpus(2).Build());
   Put(PodBuilder("ns", "lost").Queue("nowhere").Gpus(2).Build());
   Put(PodBuilder("ns", "large").Queue("free").Gpus(2).Scheduler("kai-scheduler").Build());
   model::Pod gated = PodBuilder("ns", "gated").Queue("free").Gpus(1).Build();
@@ -37,19 +40,24 @@ TEST_F(EventsTest, WhatCannotBeScheduledIsAWarningAndSaysWhy) {
   Put(gated);
   std::map<std::string, model::EmitEvent> events;
   for (const auto& event : Of<model::EmitEvent>(Step(1))) events[event.name] = event;
-  ASSERT_EQ(events.size(), 4u);
+  ASSERT_EQ(events.size(), 5u);
   for (const auto& [name, event] : events) {
-    EXPECT_EQ(event.warning, name != "gated") << name;
-    EXPECT_EQ(event.reason, name == "gated" ? "Gated" : "FailedScheduling") << name;
+    const bool expected = name == "gated" || name == "limited";
+    EXPECT_EQ(event.warning, !expected) << name;
+    EXPECT_EQ(event.reason, name == "gated"     ? "Gated"
+                            : name == "limited" ? "QueueLimitReached"
+                                                : "FailedScheduling")
+        << name;
     EXPECT_EQ(event.action, model::EventAction::kScheduling) << name;
     EXPECT_EQ(event.reporter, name == "large" ? "kai-scheduler" : model::kDefaultSchedulerName);
   }
-  EXPECT_THAT(events["limited"].note, StartsWith("QueueLimitReached: "));
+  EXPECT_THAT(events["limited"].note, StartsWith("Queue q "));
   EXPECT_THAT(events["lost"].note, StartsWith("QueueNotFound: Queue nowhere does not exist."));
   EXPECT_THAT(events["gated"].note, StartsWith("The pod is held by scheduling gates"));
   EXPECT_THAT(events["large"].note,
               StartsWith("0/1 nodes are available: 1 Insufficient nvidia.com/gpu. "));
-  EXPECT_GE(loop_->stats().unschedulable, 2u);
+  EXPECT_GE(loop_->stats().attempts.at(model::kDefaultSchedulerName).unschedulable, 1u);
+  EXPECT_GE(loop_->stats().attempts.at("kai-scheduler").unschedulable, 1u);
   const Totals totals = loop_->Count();
   EXPECT_THAT(totals.unschedulable_pods,
               UnorderedElementsAre(

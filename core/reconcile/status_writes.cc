@@ -183,10 +183,9 @@ void StatusUpdater::EmitChange(const state::Workload& workload, const Row& row) 
   event.ns = workload.ns;
   event.name = about_pod ? state_.pod(workload.pods.front()).name : workload.name;
   event.uid = about_pod ? state_.pod(workload.pods.front()).uid : workload.uid;
-  // As kube-scheduler, which tells nothing of what it holds back before it is tried.
-  const bool held_back = verdict::IsHeldBack(row.verdict.code);
-  event.warning = !held_back;
-  event.reason = held_back ? std::string(verdict::CodeName(row.verdict.code)) : kFailedScheduling;
+  const bool expected = verdict::IsExpected(row.verdict);
+  event.warning = !expected;
+  event.reason = expected ? std::string(verdict::CodeName(row.verdict.code)) : kFailedScheduling;
   event.note = verdict::EventNote(row.verdict);
   event.action = model::EventAction::kScheduling;
   if (!workload.pods.empty()) {

@@ -513,7 +513,7 @@ std::string ConditionMessage(const Verdict& v) {
 
 std::string EventNote(const Verdict& v) {
   std::string message = Message(v);
-  if (RestsOnNodes(v) || IsHeldBack(v.code)) return message;
+  if (RestsOnNodes(v) || IsExpected(v)) return message;
   return Bounded(absl::StrCat(CodeName(v.code), ": ", message));
 }
 

@@ -207,7 +207,7 @@ TEST(NodesAvailableTest, PolicyIsNotAboutNodes) {
     const bool silent = CategoryOf(v.code) == Category::kPolicy ||
                         v.code == Code::kWaitingForVictims || v.code == Code::kNodesRequested;
     EXPECT_EQ(NodesAvailable(v).empty(), silent) << CodeName(v.code);
-    EXPECT_EQ(EventNote(v) == Message(v), !silent || IsHeldBack(v.code)) << CodeName(v.code);
+    EXPECT_EQ(EventNote(v) == Message(v), !silent || IsExpected(v)) << CodeName(v.code);
     EXPECT_TRUE(!silent || ConditionMessage(v) == Sentence(v)) << CodeName(v.code);
   }
 }
@@ -219,7 +219,7 @@ TEST(EventNoteTest, TellsTheCodeIfNothingElseDoes) {
   EXPECT_EQ(EventNote(v), Message(v)) << "the event's reason is the code";
   v = Of(Code::kNodesRequested);
   v.node_requests = {"nr-1"};
-  EXPECT_EQ(EventNote(v), "NodesRequested: Waiting for 1 requested node (nr-1).");
+  EXPECT_EQ(EventNote(v), "Waiting for 1 requested node (nr-1).");
   v = Of(Code::kInvalidRequest);
   v.subject = std::string(2000, 'x');
   EXPECT_EQ(EventNote(v).size(), 1024u);

@@ -252,7 +252,21 @@ absl::string_view PluginThatHolds(absl::string_view subject) {
   return subject.substr(0, subject.find(": "));
 }
 
-bool IsHeldBack(Code code) { return code == Code::kGated || code == Code::kGangIncomplete; }
+bool IsExpected(const Verdict& verdict) {
+  switch (verdict.code) {
+    case Code::kQueueLimitReached:
+      return verdict.queue_block.has_value() &&
+             verdict.queue_block->requested <= verdict.queue_block->limit;
+    case Code::kGated:
+    case Code::kGangIncomplete:
+    case Code::kPreemptionDelay:
+    case Code::kWaitingForVictims:
+    case Code::kNodesRequested:
+      return true;
+    default:
+      return false;
+  }
+}
 
 absl::string_view ConditionReason(Code code, bool hook_on) {
   if (CategoryOf(code) == Category::kCapacity && !hook_on) return "Unschedulable";

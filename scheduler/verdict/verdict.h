@@ -166,9 +166,10 @@ bool SameButForPassingNumbers(const Verdict& a, const Verdict& b);
 // "$12.50", "64Gi", "1m30s", "6/4"). Digits of names stay: "train-7", "ns/7", "n1".
 std::string WithoutAmounts(absl::string_view text);
 
-// True if the workload was held before any attempt to place it: by scheduling gates, or because
-// pods of its gang do not exist. kube-scheduler tells no event of such pods (PreEnqueue).
-bool IsHeldBack(Code code);
+// True of a state that needs no action: the workload is held before any attempt to place
+// it (by scheduling gates, or because pods of its gang do not exist), or time alone ends its wait.
+// Its event is no warning. A request beyond the whole of a queue's limit is no such state.
+bool IsExpected(const Verdict& verdict);
 // The subject of kGated for pods that a plugin holds back; and the plugin of such a subject. Of
 // gates the subject has the names, none of which has a space: "" then.
 std::string HeldByPlugin(absl::string_view plugin, absl::string_view why);

@@ -80,6 +80,23 @@ TEST(CodeTest, WhatIsAnAttemptThatFailed) {
   for (const CodeCase& c : kCases) EXPECT_EQ(IsFailedAttempt(c.code), !none.contains(c.name));
 }
 
+TEST(CodeTest, WhatNeedsNoAction) {
+  const std::set<std::string> expected = {
+      "Gated",           "GangIncomplete",    "QueueLimitReached",
+      "PreemptionDelay", "WaitingForVictims", "NodesRequested"};
+  Verdict v;
+  v.queue_block = QueueBlock{"dept", "nvidia.com/gpu", 8000, 8000, 8000};
+  for (const CodeCase& c : kCases) {
+    v.code = c.code;
+    EXPECT_EQ(IsExpected(v), expected.contains(c.name));
+  }
+  v.code = Code::kQueueLimitReached;
+  v.queue_block->requested = 9000;
+  EXPECT_FALSE(IsExpected(v)) << "more than the whole limit";
+  v.queue_block.reset();
+  EXPECT_FALSE(IsExpected(v));
+}
+
 Verdict Sample() {
   auto spec = std::make_shared<model::PodSpec>();
   spec->ns = "research";
