@@ -187,6 +187,7 @@ void DecisionLoop::Impl::BindingFailed(state::PodId id, const std::string& reaso
   dirty = true;
   const state::PodRecord& pod = state.pod(id);
   EndGrant(pod.uid);
+  if (sent) ++AttemptsOf(pod).error;
   if (reason.empty()) return;
   refusals.Refused(pod, reason, sending_at);
   engine->OnBindFailed(id, sending_at);
@@ -207,6 +208,7 @@ void DecisionLoop::Impl::BindingDone(state::PodId id) {
   const state::PodRecord& pod = state.pod(id);
   refusals.Accepted(pod);
   permits.Bound(id);
+  ++AttemptsOf(pod).scheduled;
   if (const std::optional<int64_t> waited = waits.Bound(id, pod.uid, sending_at)) {
     stats.scheduling_latency_us.Add(*waited);
   }

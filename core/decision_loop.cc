@@ -365,9 +365,18 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
   for (model::Action& write : writes) Emit(std::move(write), result);
 }
 
+DecisionLoop::Stats::Attempts& DecisionLoop::Impl::AttemptsOf(const state::PodRecord& pod) {
+  const absl::string_view name = state.SchedulerNameOf(pod);
+  const auto found = stats.attempts.find(name);
+  return found != stats.attempts.end() ? found->second : stats.attempts[std::string(name)];
+}
+
 void DecisionLoop::Impl::CountUnschedulable() {
   for (const engine::Waiting& entry : waiting) {
-    if (entry.tried && verdict::IsFailedAttempt(entry.verdict.code)) ++stats.unschedulable;
+    if (!entry.tried || !verdict::IsFailedAttempt(entry.verdict.code) || entry.pods.empty()) {
+      continue;
+    }
+    ++AttemptsOf(state.pod(entry.pods.front().pod)).unschedulable;
   }
 }
 

@@ -12,6 +12,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -144,8 +146,12 @@ class DecisionLoop {
   struct Stats {
     uint64_t events = 0, steps = 0, cycles = 0, bindings = 0, evictions = 0, verdict_writes = 0,
              node_requests = 0, hook_steps = 0;
-    // Workloads of which a cycle has tried a pod in vain; equivalent ones count once.
-    uint64_t unschedulable = 0;
+    // By scheduler name. `unschedulable`: workloads of which a cycle has tried a pod in vain;
+    // equivalent ones count once. `error`: bindings that were sent and refused.
+    struct Attempts {
+      uint64_t scheduled = 0, unschedulable = 0, error = 0;
+    };
+    std::map<std::string, Attempts, std::less<>> attempts;
     uint64_t preemption_attempts = 0;            // finished searches of reclaim and preempt
     DoublingHistogram<1, 7> preemption_victims;  // by those that found pods to evict: how many
     // From the first step that knew of a pod which could start until its binding was done, in

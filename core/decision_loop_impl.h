@@ -268,6 +268,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
                                             std::string reason, std::string note,
                                             model::EventAction action) const;
   // Counts what the decision leaves waiting.
+  Stats::Attempts& AttemptsOf(const state::PodRecord& pod);
   void CountUnschedulable();
 
   static GpuSharingOptions SharingOf(const Options& options);

@@ -157,15 +157,17 @@ void AddQueues(const OwnerStats& owner, Filler& out) {
 }
 
 // What kube-scheduler's own metrics tell of decisions.
-void AddScheduling(const OwnerStats& owner, int64_t scheduled, int64_t failed, Filler& out) {
+void AddScheduling(const OwnerStats& owner, Filler& out) {
   const core::DecisionLoop::Stats& loop = owner.loop;
-  const auto attempts = [&out](const char* result, auto count) {
-    out.Add("scheduler_schedule_attempts_total", count,
-            {{"profile", "fairlead"}, {"result", result}});
-  };
-  attempts("scheduled", scheduled);
-  attempts("unschedulable", loop.unschedulable);
-  attempts("error", failed);
+  for (const auto& [profile, attempts] : loop.attempts) {
+    const auto add = [&out, &profile = profile](const char* result, uint64_t count) {
+      out.Add("scheduler_schedule_attempts_total", count,
+              {{"profile", profile}, {"result", result}});
+    };
+    add("scheduled", attempts.scheduled);
+    add("unschedulable", attempts.unschedulable);
+    add("error", attempts.error);
+  }
   out.Add("scheduler_pod_scheduling_sli_duration_seconds", loop.scheduling_latency_us, 1e6);
   out.Add("scheduler_preemption_attempts_total", loop.preemption_attempts);
   out.Add("scheduler_preemption_victims", loop.preemption_victims, 1);
@@ -193,12 +195,10 @@ void AddOwner(const OwnerStats& owner, absl::Time now, Filler& out) {
   out.Add("fairlead_verdict_writes_total", loop.verdict_writes);
   out.Add("fairlead_decision_duration_seconds", owner.counters.decisions);
   out.Add("fairlead_reconfigurations_total", owner.counters.reconfigurations);
-  int64_t scheduled = 0, failed = 0;
   for (const auto& [result, count] : owner.counters.results) {
     out.Add("fairlead_actions_total", count, {{"action", result.first}, {"code", result.second}});
-    if (result.first == "bind") (result.second == "OK" ? scheduled : failed) += count;
   }
-  AddScheduling(owner, scheduled, failed, out);
+  AddScheduling(owner, out);
   int64_t gated = 0, unschedulable = 0;
   const auto& waiting = owner.totals.waiting;
   for (const auto& [code, of_code] : waiting) {
@@ -241,7 +241,8 @@ const std::vector<MetricInfo>& AllMetrics() {
       // As kube-scheduler has them.
       {"scheduler_schedule_attempts_total", kC, "profile, result",
        "Answered bindings: scheduled, or error; and workloads that a decision found no place for: "
-       "unschedulable. Equivalent workloads count once in a decision."},
+       "unschedulable. Equivalent workloads count once in a decision. The profile is the scheduler "
+       "name of the pod."},
       {"scheduler_pod_scheduling_sli_duration_seconds", kH, "",
        "From the first decision that knew of a pod without scheduling gates until its binding was "
        "confirmed."},

@@ -48,7 +48,7 @@ OwnerStats FullOwner() {
   stats.totals.waiting = {{verdict::Code::kGated, {1, 2}},
                           {verdict::Code::kQueueLimitReached, {3, 4}}};
   stats.totals.unschedulable_pods = {{{"NodeResourcesFit", "kai-scheduler"}, 4}};
-  stats.loop.unschedulable = 12;
+  stats.loop.attempts = {{"fairlead", {9, 12, 2}}, {"kai-scheduler", {1, 0, 0}}};
   stats.loop.preemption_attempts = 3;
   for (const int64_t victims : {1, 3, 65}) stats.loop.preemption_victims.Add(victims);
   stats.loop.scheduling_latency_us.Add(10'000);
@@ -95,6 +95,8 @@ TEST(MetricsTest, DecisionsAsKubeSchedulerTellsThem) {
   const std::string text = Text(FullApp(), FullOwner());
   EXPECT_THAT(text, HasSubstr("scheduler_schedule_attempts_total{profile=\"fairlead\",result="
                               "\"unschedulable\"} 12\n"));
+  EXPECT_THAT(text, HasSubstr("scheduler_schedule_attempts_total{profile=\"kai-scheduler\",result="
+                              "\"scheduled\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("scheduler_preemption_attempts_total 3\n"));
   EXPECT_THAT(text, HasSubstr("scheduler_unschedulable_pods{plugin=\"NodeResourcesFit\",profile="
                               "\"kai-scheduler\"} 4\n"));
