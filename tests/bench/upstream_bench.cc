@@ -41,10 +41,10 @@ struct Shape {
   double goal = kHardGoal;
 };
 
-// `constrain` adds what a pod asks of others.
+// `constrain` adds what a pod asks of others. Returns the seconds of each repetition.
 template <typename Constrain>
-void Place(Run& run, const Shape& shape, Constrain constrain) {
-  std::vector<double> rate, cpu;
+std::vector<double> Place(Run& run, const Shape& shape, Constrain constrain) {
+  std::vector<double> rate, cpu, seconds;
   for (int i = 0; i < run.repetitions; ++i) {
     EngineCluster cluster(framework::DefaultProfile(framework::ProfileBase::kUpstream));
     AddZonedNodes(cluster, shape.nodes);
@@ -56,7 +56,8 @@ void Place(Run& run, const Shape& shape, Constrain constrain) {
     }
     const Stopwatch watch;
     const engine::CycleResult result = cluster.engine().RunCycle(model::testing::At(1000));
-    rate.push_back(static_cast<double>(shape.jobs) / watch.Seconds());
+    seconds.push_back(watch.Seconds());
+    rate.push_back(static_cast<double>(shape.jobs) / seconds.back());
     cpu.push_back(watch.CpuSeconds());
     Require(static_cast<int64_t>(result.bindings.size()) == shape.jobs,
             absl::StrCat(shape.name, ": not all jobs were placed"));
@@ -66,23 +67,38 @@ void Place(Run& run, const Shape& shape, Constrain constrain) {
                   Median(cpu),
                   absl::StrCat("engine cycle, ", shape.jobs, " pods of ", shape.kinds, " kinds on ",
                                shape.nodes, " nodes")});
+  return seconds;
+}
+
+// How many times as long a placement takes on 20,000 nodes as on 1,000.
+void PlaceOnMoreNodes(Run& run) {
+  std::vector<std::vector<double>> seconds;
+  for (const int64_t nodes : {int64_t{1000}, int64_t{20'000}}) {
+    seconds.push_back(Place(run,
+                            {absl::StrCat("upstream_5k/plain/nodes_", nodes), nodes, 50'000, 1, 0},
+                            [](model::PodSpec&, const std::string&) {}));
+  }
+  std::vector<double> times;
+  for (size_t i = 0; i < seconds[0].size(); ++i) times.push_back(seconds[1][i] / seconds[0][i]);
+  run.report.Add({"upstream_5k/plain/nodes_20000/times_1000", "x", Better::kLower, times, 2,
+                  std::nullopt, std::nullopt, "time per placement over that on 1,000 nodes"});
 }
 
 template <typename Constrain>
-void PlaceLike(Run& run, const std::string& name, Constrain constrain) {
+void PlaceLike(Run& run, const std::string& name, Constrain constrain, int64_t jobs = 20'000) {
   for (const int64_t kinds : {int64_t{1}, int64_t{20}}) {
-    Place(run,
-          {absl::StrCat("upstream_5k/", name, kinds == 1 ? "" : "/apps_20"), kLikeNodes, 20'000,
-           kinds},
-          [&](model::PodSpec& spec, const std::string& app) {
-            constrain(spec, app);
-            spec.labels_for_affinity = {{"app", app}};
-          });
+    Place(
+        run,
+        {absl::StrCat("upstream_5k/", name, kinds == 1 ? "" : "/apps_20"), kLikeNodes, jobs, kinds},
+        [&](model::PodSpec& spec, const std::string& app) {
+          constrain(spec, app);
+          spec.labels_for_affinity = {{"app", app}};
+        });
   }
 }
 
-// The same pods with 10,000 others that fit nowhere, each of a size of its own; decided before.
-void PlaceBesideHopeless(Run& run) {
+// The same pods with 10,000 others of `sizes` sizes that fit nowhere; decided before.
+void PlaceBesideHopeless(Run& run, int64_t sizes) {
   constexpr int64_t kJobs = 50'000;
   std::vector<double> part;
   for (int i = 0; i < run.repetitions; ++i) {
@@ -92,7 +108,7 @@ void PlaceBesideHopeless(Run& run) {
       AddZonedNodes(cluster, kLikeNodes);
       for (int64_t j = 0; hopeless && j < 10'000; ++j) {
         model::Pod pod = PodBuilder(kNamespace, Numbered("hopeless", j)).Queue("team");
-        pod.spec.requests = {{model::kCpuName, 100'000 + j % 100}};
+        pod.spec.requests = {{model::kCpuName, 100'000 + j % sizes}};
         cluster.AddJob(std::move(pod), false);
       }
       cluster.engine().RunCycle(model::testing::At(1000));
@@ -104,8 +120,11 @@ void PlaceBesideHopeless(Run& run) {
     }
     part.push_back(100 * (seconds[1] / seconds[0] - 1));
   }
-  run.report.Add({"upstream_5k/plain/beside_hopeless", "%", Better::kLower, part, 5, std::nullopt,
-                  std::nullopt, "more time for 50,000 pods beside 10,000 that fit nowhere"});
+  const std::string name = absl::StrCat("upstream_5k/plain/beside_hopeless",
+                                        sizes == 100 ? "" : absl::StrCat("/sizes_", sizes));
+  run.report.Add({name, "%", Better::kLower, part, 5, std::nullopt, std::nullopt,
+                  absl::StrCat("more time for 50,000 pods beside 10,000 of ", sizes,
+                               " sizes that fit nowhere")});
 }
 
 // 20,000 pods of low priority fill the nodes, 5,000 of a higher one come, in `kinds` sizes. Those
@@ -173,10 +192,8 @@ void Upstream5k(Run& run) {
             plain);
     }
   }
-  for (const int64_t nodes : {int64_t{1000}, int64_t{20'000}}) {
-    Place(run, {absl::StrCat("upstream_5k/plain/nodes_", nodes), nodes, 50'000, 1, 0}, plain);
-  }
-  PlaceBesideHopeless(run);
+  PlaceOnMoreNodes(run);
+  for (const int64_t sizes : {int64_t{100}, int64_t{10'000}}) PlaceBesideHopeless(run, sizes);
   Preempt(run, "upstream_5k/preemption", 1, false);
   Preempt(run, "upstream_5k/preemption/sizes_32", 32, false);
   Preempt(run, "upstream_5k/preemption/apart", 1, true);
@@ -185,6 +202,22 @@ void Upstream5k(Run& run) {
   });
   PlaceLike(run, "preferred_anti_affinity", [](model::PodSpec& spec, const std::string& app) {
     spec.pod_anti_affinity = {Prefers(app, model::kHostnameLabel)};
+  });
+  PlaceLike(run, "required_affinity", [](model::PodSpec& spec, const std::string& app) {
+    spec.pod_affinity = {TermTo(app, kLikeZoneLabel)};
+  });
+  // A node for each.
+  PlaceLike(
+      run, "required_anti_affinity",
+      [](model::PodSpec& spec, const std::string& app) {
+        spec.pod_anti_affinity = {TermTo(app, model::kHostnameLabel)};
+      },
+      kLikeNodes);
+  PlaceLike(run, "hard_zone_spread", [](model::PodSpec& spec, const std::string& app) {
+    spec.topology_spread = {SpreadOver(app, kLikeZoneLabel)};
+  });
+  PlaceLike(run, "hard_host_spread", [](model::PodSpec& spec, const std::string& app) {
+    spec.topology_spread = {SpreadOver(app, model::kHostnameLabel)};
   });
   PlaceLike(run, "zone_spread", [](model::PodSpec& spec, const std::string& app) {
     spec.topology_spread = {PrefersSpread(app, kLikeZoneLabel)};
