@@ -223,8 +223,8 @@ void Checks::CheckStorm() {
     told += static_cast<int64_t>(workload.waiting.size()) + (workload.group != nullptr ? 1 : 0);
   }
   const absl::Time calm_since =
-      std::max({others_changed_at_, requested_at_, settled_at_, disturbed_until_ + kRecovery,
-                grants_lost_until_, HeardAgainAt()}) +
+      std::max({others_changed_at_, requested_at_, machines_.ended_at(), settled_at_,
+                disturbed_until_ + kRecovery, grants_lost_until_, HeardAgainAt()}) +
       absl::Seconds(1) * told / core::StatusUpdater::kRefreshesPerSecond + caps_.searched;
   if (now - calm_since < absl::Minutes(1)) return;
   if (static_cast<int64_t>(calm_writes_.size()) <= kCalmWrites) return;

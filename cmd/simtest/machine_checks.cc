@@ -176,6 +176,7 @@ void MachineChecks::CheckSet(const std::string& uid) {
 
 void MachineChecks::OnCall(const std::string& call, const std::string& machine) {
   if (call == "launch") CheckSet(machine);
+  if (call == "terminate") ended_at_ = time_->now();
   std::deque<absl::Time>& calls = calls_[absl::StrCat(call, " ", machine)];
   calls.push_back(time_->now());
   KeepAMinute(calls, time_->now());

@@ -52,6 +52,9 @@ class MachineChecks {
   void WhileCalm(absl::Time calm_since);
   // `lied`: the cloud lied, or lost machines.
   void AtEnd(bool lied);
+  // When the cloud was last asked to end a machine. What it refuses is asked again at a back-off,
+  // and written then.
+  [[nodiscard]] absl::Time ended_at() const { return ended_at_; }
 
  private:
   using Machine = sim::world::Cloud::Machine;
@@ -106,6 +109,7 @@ class MachineChecks {
   std::map<std::string, absl::Time> idle_since_;             // machines
   std::map<std::string, absl::Time> unaccounted_since_;      // machines
   absl::Time last_unled_ = absl::InfinitePast();
+  absl::Time ended_at_ = absl::InfinitePast();
 };
 
 }  // namespace fairlead::simtest
