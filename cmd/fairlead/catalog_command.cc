@@ -1,4 +1,4 @@
-// catalog: the instance types that can be bought; catalog import: such a file from a price list.
+// catalog: the instance types on offer; catalog import: such a file from a price list.
 #include <algorithm>
 #include <iostream>
 #include <optional>
@@ -91,7 +91,7 @@ absl::Status RunCatalog(const CommonFlags& flags, std::ostream& out) {
           return !type.on_demand_micro_usd.has_value() && !type.spot_micro_usd.has_value();
         });
     std::cerr << "note: " << catalog.types().size() << " types"
-              << (unpriced > 0 ? absl::StrCat(", ", unpriced, " without a price, never bought")
+              << (unpriced > 0 ? absl::StrCat(", ", unpriced, " without a price, never provisioned")
                                : "")
               << "; prices: " << (catalog.source().empty() ? "unknown source" : catalog.source())
               << (catalog.as_of().empty() ? "" : absl::StrCat(", as of ", catalog.as_of())) << "\n";

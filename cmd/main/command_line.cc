@@ -25,7 +25,7 @@ namespace {
 
 constexpr char kAbout[] =
     "Fairlead: a queue scheduler for Kubernetes and the GPU autoscaler that belongs to it.\n"
-    "It says why a pod waits, and buys nodes only for pods that would really run on them.\n";
+    "It says why a pod waits, and provisions nodes only for pods that would run on them.\n";
 
 constexpr char kExamples[] =
     "Examples:\n"
@@ -61,7 +61,7 @@ void AddSettings(CLI::App& app, CommonFlags& flags) {
       ->type_name("FILE")
       ->check(NotBlank);
   app.add_option("--catalog", flags.catalog,
-                 "Instance types that can be bought (default: the built-in ones)")
+                 "Instance types on offer (default: the built-in ones)")
       ->type_name("FILE")
       ->check(NotBlank);
 }
@@ -135,7 +135,7 @@ class CommandLine {
   }
 
   void AddRun() {
-    CLI::App* sub = app_.add_subcommand("run", "Schedule pods and buy nodes, until stopped");
+    CLI::App* sub = app_.add_subcommand("run", "Schedule pods and provision nodes, until stopped");
     AddCluster(*sub, run_.common.cluster);
     AddSettings(*sub, run_.common);
     CLI::Option* elect =
@@ -216,7 +216,7 @@ class CommandLine {
 
   void AddCatalog() {
     CLI::App* sub =
-        app_.add_subcommand("catalog", "Instance types that can be bought, and their prices");
+        app_.add_subcommand("catalog", "Instance types on offer, and their prices");
     AddSettings(*sub, common_);
     sub->add_option("-o,--output", common_.output, kOutputHelp)->type_name("FORMAT");
     sub->footer(
@@ -261,7 +261,7 @@ class CommandLine {
     sub->footer(
         "Prints the file. What is wrong in the list, or of no use, is left out and told on "
         "standard\n"
-        "error. A price of 0 counts as unknown: such a type is listed, and never bought.\n\n"
+        "error. A price of 0 counts as unknown: such a type is listed, and never provisioned.\n\n"
         "Example, with a list from github.com/skypilot-org/skypilot-catalog, catalogs/v8/aws:\n"
         "  fairlead catalog import vms.csv --region us-east-1 --zones us-east-1a,us-east-1b \\\n"
         "      --gpus-only --as-of 2026-11 > catalog.yaml\n"

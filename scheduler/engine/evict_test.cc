@@ -152,7 +152,7 @@ TEST(ConsolidationTest, GivesUpBeyondItsMaximumAndSaysSo) {
   TwoJobsOnEachOfFourNodes(c);
   c.Run();
   EXPECT_THAT(c.Evicted(), IsEmpty());
-  EXPECT_THAT(c.DetailsOf("big"), HasSubstr("consolidation: gave up after moving 1 workloads"));
+  EXPECT_THAT(c.DetailsOf("big"), HasSubstr("consolidation: stopped after moved workloads: 1"));
 
   options.max_consolidation_workloads = 2;
   Cluster d(options);
@@ -177,7 +177,7 @@ TEST(ConsolidationTest, NothingIsTriedForMoreThanIsFreeInSum) {
     c.Run();
     EXPECT_THAT(c.Evicted(), IsEmpty());
     EXPECT_EQ(c.CodeOf("big"), Code::kInsufficientCapacity);
-    const std::string tried = "consolidation: gave up after moving 1 workloads";
+    const std::string tried = "consolidation: stopped after moved workloads: 1";
     EXPECT_EQ(absl::StrContains(c.DetailsOf("big"), tried), cores == 2) << c.DetailsOf("big");
   }
 }

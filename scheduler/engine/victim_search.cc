@@ -197,8 +197,8 @@ bool VictimSearch::Search(state::Transaction& txn, const SearchContext& context,
     }
     if (rules.max_workloads != model::kUnlimited && !workloads.contains(unit.workload) &&
         static_cast<int64_t>(workloads.size()) >= rules.max_workloads) {
-      outcome.details.push_back(absl::StrCat(rules.name, ": gave up after moving ",
-                                             workloads.size(), " workloads (its maximum)"));
+      outcome.details.push_back(absl::StrCat(
+          rules.name, ": stopped after moved workloads: ", workloads.size(), " (its maximum)"));
       break;
     }
     const Join join = MayJoin(rules, taken, unit);

@@ -357,6 +357,11 @@ TEST_F(DeviceClaimsTest, AQueueThatChangesIsComparedAnew) {
   EXPECT_EQ(Spec(pod).claim_problem, "");
   state_.UpsertPodGroup(model::testing::MakeGroup("ns", "g", "z", 1));
   EXPECT_THAT(Spec(pod).claim_problem, HasSubstr("claim of queue q"));
+  state_.UpsertPodGroup(model::testing::MakeGroup("ns", "g", "q", 1));
+  EXPECT_EQ(Spec(pod).claim_problem, "");
+  // Without the group its pods are of the default queue.
+  state_.RemovePodGroup("ns", "g", "");
+  EXPECT_THAT(Spec(pod).claim_problem, HasSubstr("claim of queue q"));
 }
 
 TEST_F(DeviceClaimsTest, RollbackRestoresTheExactState) {

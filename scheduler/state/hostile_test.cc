@@ -266,6 +266,7 @@ TEST(HostileProperty, AGroupIsTheSameInWhateverOrderItsObjectsCome) {
     }
     const bool group = below(2) == 0;
     const bool group_goes = below(2) == 0;
+    const char* const queue_of_group = below(2) == 0 ? "" : "team";
     std::vector<std::string> seen;
     for (int order = 0; order < 4; ++order) {
       ClusterState state(OurPods());
@@ -283,7 +284,7 @@ TEST(HostileProperty, AGroupIsTheSameInWhateverOrderItsObjectsCome) {
           }
           state.UpsertPod(pods[static_cast<size_t>(step)]);
         } else if (group || group_goes) {
-          state.UpsertPodGroup(MakeGroup("ns", "g", below(2) == 0 ? "" : "", 2));
+          state.UpsertPodGroup(MakeGroup("ns", "g", queue_of_group, 2));
         }
       }
       if (group_goes) state.RemovePodGroup("ns", "g", "");
