@@ -48,11 +48,7 @@ model::ResourceClaim ClaimReservations::Assumed(const Entry& entry) {
   model::ResourceClaim claim = entry.seen;
   claim.allocated = true;
   claim.devices = entry.allocation.devices;
-  model::SelectorRequirement node;
-  node.key = "metadata.name";
-  node.values = {entry.allocation.node};
-  claim.node_terms.clear();
-  claim.node_terms.emplace_back().match_fields.push_back(std::move(node));
+  claim.node_terms = *entry.allocation.node_terms;
   for (const Pods* pods : {&entry.writing, &entry.waiting}) {
     for (const auto& [key, pod] : *pods) {
       if (!entry.seen.IsReservedFor(pod.uid)) claim.reserved_for.push_back(pod.uid);

@@ -132,6 +132,7 @@ void DecisionLoop::Impl::ApplyUpsert(const model::Upsert& upsert) {
             return state.UpsertDeviceObject(device_class);
           },
           [&](const model::ResourceSlice& slice) { return state.UpsertDeviceObject(slice); },
+          [&](const model::DeviceTaintRule& rule) { return state.UpsertDeviceObject(rule); },
           [&](const model::ResourceClaim& claim) { return UpsertClaim(claim); },
           [&](const model::NodeResourceTopology& topology) {
             return state.UpsertNodeTopology(topology);
@@ -234,6 +235,9 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
       break;
     case model::Kind::kResourceSlice:
       change = state.RemoveResourceSlice(removed.name);
+      break;
+    case model::Kind::kDeviceTaintRule:
+      change = state.RemoveDeviceTaintRule(removed.name);
       break;
     case model::Kind::kResourceClaim:
       claims.claims().Gone(removed.ns, removed.name);

@@ -131,7 +131,8 @@ class ApiServer {
       std::map<std::string, model::ReplicationController>, std::map<std::string, model::ReplicaSet>,
       std::map<std::string, model::StatefulSet>, std::map<std::string, model::NativePodGroup>,
       std::map<std::string, model::PodTemplate>, std::map<std::string, model::CapacityBuffer>,
-      std::map<std::string, model::ProvisioningRequest>>
+      std::map<std::string, model::ProvisioningRequest>,
+      std::map<std::string, model::DeviceTaintRule>>
       tables_;
   std::vector<Listener> listeners_;
 };

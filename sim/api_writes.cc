@@ -399,6 +399,7 @@ absl::Status ApiWrites::Commit(const model::ReserveClaim& write) {
       claim.allocated ? claim.devices == write.allocation.devices : write.allocate;
   if (!as_wanted) return absl::FailedPreconditionError(absl::StrCat(key, " has changed"));
   server_->Modify<model::ResourceClaim>(key, [&](model::ResourceClaim& stored) {
+    if (!stored.allocated) stored.node_terms = *write.allocation.node_terms;
     stored.allocated = true;
     stored.devices = write.allocation.devices;
     for (const model::ReserveClaim::Consumer& pod : write.pods) {

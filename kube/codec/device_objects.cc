@@ -1,4 +1,5 @@
-// ResourceClaim, ResourceSlice and DeviceClass (resource.k8s.io/v1) from JSON.
+// ResourceClaim, ResourceSlice and DeviceClass (resource.k8s.io/v1), and DeviceTaintRule
+// (resource.k8s.io/v1beta2) from JSON.
 #include <map>
 #include <optional>
 #include <string>
@@ -133,20 +134,36 @@ bool HasItems(JsonReader& reader, JsonValue value, const FieldPath& path) {
   return any;
 }
 
-// As upstream, a taint of another effect than these keeps no claim away.
+void ReadDeviceTaint(JsonReader& reader, JsonValue value, const FieldPath& path,
+                     model::DeviceTaint& out) {
+  reader.Fields(value, path, [&](absl::string_view field, JsonValue v) {
+    if (field == "key") reader.String(v, path.Field(field), out.key);
+    if (field == "value") reader.String(v, path.Field(field), out.value);
+    if (field == "effect") reader.String(v, path.Field(field), out.effect);
+  });
+}
+
+// Those that keep claims away.
 void ReadDeviceTaints(JsonReader& reader, JsonValue value, const FieldPath& path,
                       std::vector<model::DeviceTaint>& out) {
   reader.Items(value, path, [&](size_t i, JsonValue item) {
-    const FieldPath at = path.Item(i);
     model::DeviceTaint taint;
-    reader.Fields(item, at, [&](absl::string_view field, JsonValue v) {
-      if (field == "key") reader.String(v, at.Field(field), taint.key);
-      if (field == "value") reader.String(v, at.Field(field), taint.value);
-      if (field == "effect") reader.String(v, at.Field(field), taint.effect);
+    ReadDeviceTaint(reader, item, path.Item(i), taint);
+    if (taint.KeepsAway()) out.push_back(std::move(taint));
+  });
+}
+
+void ReadTaintRuleSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
+                       model::DeviceTaintRule& out) {
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    const FieldPath at = path.Field(key);
+    if (key == "taint") ReadDeviceTaint(reader, v, at, out.taint);
+    if (key != "deviceSelector") return;
+    reader.Fields(v, at, [&](absl::string_view field, JsonValue text) {
+      if (field == "driver") reader.String(text, at.Field(field), out.driver);
+      if (field == "pool") reader.String(text, at.Field(field), out.pool);
+      if (field == "device") reader.String(text, at.Field(field), out.device);
     });
-    if (taint.effect == "NoSchedule" || taint.effect == "NoExecute") {
-      out.push_back(std::move(taint));
-    }
   });
 }
 
@@ -186,13 +203,11 @@ void ReadCounterSets(JsonReader& reader, JsonValue value, const FieldPath& path,
   });
 }
 
-// Marks devices that depend on several claims or on another place than their slice. Allocating such
-// a device by itself could allocate it twice.
+// Marks devices that depend on several claims, or on what their driver says after the allocation.
 void ReadUnusable(JsonReader& reader, absl::string_view key, JsonValue v, const FieldPath& at,
                   std::string& out) {
   std::string why;
   if (key == "bindingConditions" && HasItems(reader, v, at)) why = "it has binding conditions";
-  if (key == "nodeName" || key == "nodeSelector" || key == "allNodes") why = "it has its own nodes";
   if (key == "allowMultipleAllocations") {
     bool many = false;
     reader.Bool(v, at, many);
@@ -201,10 +216,20 @@ void ReadUnusable(JsonReader& reader, absl::string_view key, JsonValue v, const 
   if (!why.empty()) out = std::move(why);
 }
 
+// One of the fields that say which nodes can use devices.
+void ReadNodeScope(JsonReader& reader, absl::string_view key, JsonValue v, const FieldPath& at,
+                   model::NodeScope& out) {
+  if (key == "nodeName") reader.String(v, at, out.name);
+  if (key == "allNodes") reader.Bool(v, at, out.all);
+  if (key == "nodeSelector") ReadNodeSelector(reader, v, at, out.terms);
+}
+
 void ReadDevice(JsonReader& reader, JsonValue value, const FieldPath& path, model::Device& out) {
   reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
     const FieldPath at = path.Field(key);
     ReadUnusable(reader, key, v, at, out.unusable);
+    ReadNodeScope(reader, key, v, at, out.nodes);
+    if (key == "bindsToNode") reader.Bool(v, at, out.binds_to_node);
     if (key == "name") reader.String(v, at, out.name);
     if (key == "taints") ReadDeviceTaints(reader, v, at, out.taints);
     if (key == "consumesCounters") {
@@ -233,7 +258,8 @@ void ReadSliceSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
   reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
     const FieldPath at = path.Field(key);
     if (key == "driver") reader.String(v, at, out.driver);
-    if (key == "nodeName") reader.String(v, at, out.node_name);
+    ReadNodeScope(reader, key, v, at, out.nodes);
+    if (key == "perDeviceNodeSelection") reader.Bool(v, at, out.per_device);
     if (key == "pool") {
       reader.Fields(v, at, [&](absl::string_view field, JsonValue item) {
         if (field == "name") reader.String(item, at.Field(field), out.pool);
@@ -433,6 +459,17 @@ void Read(JsonReader& reader, JsonValue value, model::ResourceSlice& out) {
     if (key == "kind") CheckKind(reader, v, model::Kind::kResourceSlice);
     if (key == "metadata") ReadMeta(reader, v, at, out.meta);
     if (key == "spec") ReadSliceSpec(reader, v, at, out);
+  });
+  out.invalid = reader.problems().Text();
+}
+
+void Read(JsonReader& reader, JsonValue value, model::DeviceTaintRule& out) {
+  const FieldPath root;
+  reader.Fields(value, root, [&](absl::string_view key, JsonValue v) {
+    const FieldPath at = root.Field(key);
+    if (key == "kind") CheckKind(reader, v, model::Kind::kDeviceTaintRule);
+    if (key == "metadata") ReadMeta(reader, v, at, out.meta);
+    if (key == "spec") ReadTaintRuleSpec(reader, v, at, out);
   });
   out.invalid = reader.problems().Text();
 }

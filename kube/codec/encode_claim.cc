@@ -9,13 +9,30 @@
 namespace fairlead::kube {
 namespace {
 
-// status.allocation.nodeSelector of devices of one node.
-void WriteNodeSelector(JsonWriter& json, absl::string_view node) {
-  json.Key("nodeSelector").BeginObject().Key("nodeSelectorTerms").BeginArray().BeginObject();
-  json.Key("matchFields").BeginArray().BeginObject();
-  json.Field("key", "metadata.name").Field("operator", "In");
-  json.Key("values").BeginArray().String(node).EndArray();
-  json.EndObject().EndArray().EndObject().EndArray().EndObject();
+void WriteRequirements(JsonWriter& json, absl::string_view key,
+                       const std::vector<model::SelectorRequirement>& requirements) {
+  if (requirements.empty()) return;
+  json.Key(key).BeginArray();
+  for (const model::SelectorRequirement& requirement : requirements) {
+    json.BeginObject().Field("key", requirement.key);
+    json.Field("operator", model::OperatorName(requirement.op));
+    if (!requirement.values.empty()) WriteStrings(json, "values", requirement.values);
+    json.EndObject();
+  }
+  json.EndArray();
+}
+
+// status.allocation.nodeSelector; none: the devices can be used anywhere.
+void WriteNodeSelector(JsonWriter& json, const std::vector<model::NodeSelectorTerm>& terms) {
+  if (terms.empty()) return;
+  json.Key("nodeSelector").BeginObject().Key("nodeSelectorTerms").BeginArray();
+  for (const model::NodeSelectorTerm& term : terms) {
+    json.BeginObject();
+    WriteRequirements(json, "matchExpressions", term.match_expressions);
+    WriteRequirements(json, "matchFields", term.match_fields);
+    json.EndObject();
+  }
+  json.EndArray().EndObject();
 }
 
 void WriteConfig(JsonWriter& json, const std::vector<model::ClaimAllocation::Config>& config) {
@@ -41,7 +58,7 @@ void WriteAllocation(JsonWriter& json, const model::ClaimAllocation& allocation)
   json.EndArray();
   WriteConfig(json, allocation.config);
   json.EndObject();
-  WriteNodeSelector(json, allocation.node);
+  WriteNodeSelector(json, *allocation.node_terms);
   json.EndObject();
 }
 
@@ -100,7 +117,10 @@ EncodedWrite EncodeDeallocateClaim(const model::DeallocateClaim& action) {
 std::string EncodeClaimStatus(const model::ResourceClaim& claim, absl::string_view node) {
   JsonWriter json;
   json.BeginObject();
-  if (claim.allocated) WriteAllocation(json, {std::string(node), claim.devices, {}});
+  if (claim.allocated) {
+    WriteAllocation(json,
+                    {std::string(node), claim.devices, {}, std::vector{model::TermOfNode(node)}});
+  }
   if (!claim.reserved_for.empty()) {
     json.Key("reservedFor").BeginArray();
     for (const std::string& uid : claim.reserved_for) {

@@ -82,6 +82,7 @@ void Read(JsonReader& reader, JsonValue value, model::NativePodGroup& out);
 void Read(JsonReader& reader, JsonValue value, model::PodTemplate& out);
 void Read(JsonReader& reader, JsonValue value, model::CapacityBuffer& out);
 void Read(JsonReader& reader, JsonValue value, model::ProvisioningRequest& out);
+void Read(JsonReader& reader, JsonValue value, model::DeviceTaintRule& out);
 void ReadObject(JsonReader& reader, model::Kind kind, JsonValue value, Object& out);
 
 // ---- messages (json_codec.cc)

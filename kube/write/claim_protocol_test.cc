@@ -24,6 +24,7 @@ model::ReserveClaim Wanted(bool allocate = true) {
   out.finalizers = {"other/finalizer"};
   out.allocate = allocate;
   out.allocation = {"n1", {{"r", "d.io", "n1", "0"}, {"r", "d.io", "n1", "1"}}, {}};
+  out.allocation.node_terms = std::vector{model::TermOfNode("n1")};
   out.pods = {{"p", "pod-uid"}};
   return out;
 }

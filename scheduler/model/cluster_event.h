@@ -41,7 +41,7 @@ using Object =
                  NodeResourceTopology, Namespace, PersistentVolumeClaim, PersistentVolume,
                  StorageClass, CsiNode, CsiDriver, CsiStorageCapacity, VolumeAttachment, Service,
                  ReplicationController, ReplicaSet, StatefulSet, NativePodGroup, PodTemplate,
-                 CapacityBuffer, ProvisioningRequest>;
+                 CapacityBuffer, ProvisioningRequest, DeviceTaintRule>;
 static_assert(std::variant_size_v<Object> == std::size(kKindTraits));
 
 constexpr Kind KindOf(const Object& object) { return static_cast<Kind>(object.index()); }

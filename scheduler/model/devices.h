@@ -1,5 +1,5 @@
-// The objects of dynamic resource allocation (resource.k8s.io/v1): devices, their classes, and the
-// claims that request or have them.
+// The objects of dynamic resource allocation (resource.k8s.io): devices, their classes, the claims
+// that request or have them, and the taints that admins give them.
 //
 // The types contain the fields that decisions read, and the fields that an allocation has to
 // repeat. `invalid` of a claim names what we do not understand in it (capacity); a pod with such
@@ -17,6 +17,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/shared.h"
 #include "scheduler/model/object_meta.h"
 #include "scheduler/model/selector.h"
 
@@ -57,10 +58,27 @@ struct DeviceAttribute {
   friend bool operator==(const DeviceAttribute&, const DeviceAttribute&) = default;
 };
 
-// Keeps requests that do not tolerate it from the device. Effects that only inform are not read.
 struct DeviceTaint {
   std::string key, value, effect;
   friend bool operator==(const DeviceTaint&, const DeviceTaint&) = default;
+
+  // Whether requests that do not tolerate it cannot have the device. Other effects (None) inform.
+  [[nodiscard]] bool KeepsAway() const { return effect == "NoSchedule" || effect == "NoExecute"; }
+};
+
+// DeviceTaintRule: the taint is on each device that the texts select, as if its driver had written
+// it. An empty text selects any; a rule without a selector taints every device, as it does in
+// k8s.io/dynamic-resource-allocation/resourceslice/tracker. So does what is not understood of a
+// selector: better a device too many is left alone than one too few.
+struct DeviceTaintRule {
+  ObjectMeta meta;
+  std::string driver, pool, device;
+  DeviceTaint taint;
+  std::string invalid;
+
+  [[nodiscard]] bool SelectsPool(absl::string_view driver_name, absl::string_view pool_name) const {
+    return (driver.empty() || driver == driver_name) && (pool.empty() || pool == pool_name);
+  }
 };
 
 struct DeviceToleration {
@@ -82,6 +100,25 @@ struct CounterUse {
   friend bool operator==(const CounterUse&, const CounterUse&) = default;
 };
 
+// Which nodes can use a device: that of the name, or else all, or else those that a term suits.
+struct NodeScope {
+  std::string name;
+  bool all = false;
+  std::vector<NodeSelectorTerm> terms = {};
+  friend bool operator==(const NodeScope&, const NodeScope&) = default;
+
+  [[nodiscard]] bool Has(const StringMap& labels, const std::string& node) const {
+    if (!name.empty()) return name == node;
+    return all || std::any_of(terms.begin(), terms.end(), [&](const NodeSelectorTerm& term) {
+             return term.Matches(labels, node);
+           });
+  }
+};
+// The term that suits the node of that name alone.
+inline NodeSelectorTerm TermOfNode(absl::string_view node) {
+  return {{}, {{"metadata.name", SelectorOperator::kIn, {std::string(node)}}}};
+}
+
 struct Device {
   std::string name;
   // By qualified name, "domain/name"; without a domain it is the driver's own.
@@ -90,6 +127,8 @@ struct Device {
   std::string unusable = {};                // why no claim gets it; empty: it is usable
   std::vector<DeviceTaint> taints = {};
   std::vector<CounterUse> uses = {};
+  NodeScope nodes = {};        // its own, if the slice leaves it to the devices
+  bool binds_to_node = false;  // once it is allocated for a pod, only the pod's node can use it
   friend bool operator==(const Device&, const Device&) = default;
 };
 
@@ -98,11 +137,16 @@ struct ResourceSlice {
   std::string driver, pool;
   int64_t generation = 0;   // of the pool: only slices of the newest count
   int64_t slice_count = 1;  // of the pool, in this generation
-  std::string node_name;    // empty: devices of no single node, which are not placed yet
+  NodeScope nodes;          // of its devices
+  bool per_device = false;  // each device has its own (perDeviceNodeSelection)
   std::vector<Device> devices;
   // Of the pool: by set and counter, in thousandths.
   std::map<std::string, std::map<std::string, int64_t>> counters_milli;
   std::string invalid;
+
+  [[nodiscard]] const NodeScope& NodesOf(const Device& device) const {
+    return per_device ? device.nodes : nodes;
+  }
 };
 
 struct DeviceRequest {
@@ -137,16 +181,17 @@ struct AllocatedDevice {
   friend bool operator==(const AllocatedDevice&, const AllocatedDevice&) = default;
 };
 
-// What is written to status.allocation of a claim whose devices are all on one node.
+// What is written to status.allocation of a claim.
 struct ClaimAllocation {
   struct Config {
     bool from_class = false;
     DeviceConfig config;
     friend bool operator==(const Config&, const Config&) = default;
   };
-  std::string node;
+  std::string node;  // of the pod that the devices were chosen for
   std::vector<AllocatedDevice> devices;
   std::vector<Config> config;  // of classes in the order of requests, then the claim's own
+  Boxed<std::vector<NodeSelectorTerm>> node_terms = {};  // as ResourceClaim::node_terms
 };
 
 struct ResourceClaim {
@@ -175,6 +220,6 @@ struct ResourceClaim {
   }
 };
 
-using DeviceObject = std::variant<DeviceClass, ResourceSlice, ResourceClaim>;
+using DeviceObject = std::variant<DeviceClass, ResourceSlice, ResourceClaim, DeviceTaintRule>;
 
 }  // namespace fairlead::model

@@ -37,6 +37,7 @@ enum class Kind : uint8_t {
   kPodTemplate,
   kCapacityBuffer,
   kProvisioningRequest,
+  kDeviceTaintRule,
 };
 // In the order in which they are listed.
 inline constexpr Kind kAllKinds[] = {Kind::kNode,
@@ -52,6 +53,7 @@ inline constexpr Kind kAllKinds[] = {Kind::kNode,
                                      Kind::kProvisioningRequest,
                                      Kind::kPodDisruptionBudget,
                                      Kind::kDeviceClass,
+                                     Kind::kDeviceTaintRule,
                                      Kind::kResourceSlice,
                                      Kind::kResourceClaim,
                                      Kind::kNodeResourceTopology,
@@ -88,7 +90,7 @@ struct KindTraits {
   bool is_namespaced = false;
   bool has_protobuf = false;  // the server offers protobuf for this kind
   Presence presence = Presence::kInstalled;
-  bool is_device = false;         // of dynamic resource allocation (resource.k8s.io)
+  bool is_device = false;         // without it, claims for devices (resource.k8s.io) cannot be read
   bool is_volume = false;         // of storage: an alternative of VolumeObject (volumes.h)
   bool is_spread_source = false;  // an alternative of SpreadSource (spread_sources.h)
   // What lists and watches ask for, in the syntax of field selectors. Empty: all objects.
@@ -287,6 +289,11 @@ inline constexpr KindTraits kKindTraits[] = {
      .is_namespaced = true,
      .presence = Presence::kOptional,
      .event_action = "Scaling"},
+    {.kind = Kind::kDeviceTaintRule,
+     .name = "DeviceTaintRule",
+     .api_version = "resource.k8s.io/v1beta2",
+     .resource = "devicetaintrules",
+     .presence = Presence::kOptional},
 };
 constexpr const KindTraits& TraitsOf(Kind kind) { return kKindTraits[static_cast<size_t>(kind)]; }
 

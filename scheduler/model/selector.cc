@@ -6,6 +6,24 @@
 
 namespace fairlead::model {
 
+absl::string_view OperatorName(SelectorOperator op) {
+  switch (op) {
+    case SelectorOperator::kIn:
+      return "In";
+    case SelectorOperator::kNotIn:
+      return "NotIn";
+    case SelectorOperator::kExists:
+      return "Exists";
+    case SelectorOperator::kDoesNotExist:
+      return "DoesNotExist";
+    case SelectorOperator::kGt:
+      return "Gt";
+    case SelectorOperator::kLt:
+      return "Lt";
+  }
+  return "";
+}
+
 bool MatchesValue(const SelectorRequirement& requirement, const std::string* value) {
   const auto& values = requirement.values;
   switch (requirement.op) {

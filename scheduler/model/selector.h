@@ -7,11 +7,14 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "scheduler/model/object_meta.h"
 
 namespace fairlead::model {
 
 enum class SelectorOperator { kIn, kNotIn, kExists, kDoesNotExist, kGt, kLt };
+// As the API writes it.
+absl::string_view OperatorName(SelectorOperator op);
 
 struct SelectorRequirement {
   std::string key;

@@ -48,9 +48,7 @@ bool HeldOn(const Context& context, const ClaimRow& row, const state::NodeInfo& 
                          return term.Matches(node.object.meta.labels, node.name());
                        });
   }
-  if (!row.devices.empty()) {
-    return context.state.devices().NodeOf(row.devices.front()) == node.name();
-  }
+  if (!row.devices.empty()) return context.state.devices().IsHeldOn(row, node.name());
   if (row.consumers.empty() || context.capacity == Capacity::kNow) return false;
   const state::PodRecord& carrier = context.state.pod(row.consumers.front());
   return carrier.node == node.id && state::IsAllocated(carrier.status);

@@ -220,6 +220,44 @@ TEST_F(DynamicResourcesTest, AnAllocationSaysItselfWhereItCanBeUsed) {
   EXPECT_EQ(Why(*plugin_, "n1"), "");
 }
 
+TEST_F(DynamicResourcesTest, APodJoinsAClaimOnEveryNodeThatCanUseItsDevices) {
+  model::ResourceSlice fabric = MakeSlice("fabric", 1, "fabric.io");
+  fabric.nodes = {"", true, {}};
+  state_.UpsertDeviceObject(fabric);
+  state_.UpsertDeviceObject(MakeDeviceClass("port", {"device.driver == \"fabric.io\""}));
+  state_.UpsertDeviceObject(MakeClaim("c", 1, "port"));
+  model::Pod carrier = PodBuilder("ns", "carrier").Created(-5);
+  carrier.spec.resource_claims = {"c"};
+  AddPod(carrier);
+  Wait("c");
+  state::Transaction txn(state_);
+  txn.Allocate(state_.FindPod("ns", "carrier"), state_.FindNode("n0"));
+  EXPECT_EQ(Why(*plugin_, "n0"), "");
+  EXPECT_EQ(Why(*plugin_, "n1"), "");
+  fabric.nodes = {"n0", false, {}};
+  state_.UpsertDeviceObject(fabric);
+  EXPECT_EQ(Why(*plugin_, "n0"), "");
+  EXPECT_EQ(Why(*plugin_, "n1"), kNotHere);
+}
+
+TEST_F(DynamicResourcesTest, ADeviceOfSeveralNodesIsNotPromised) {
+  model::ResourceSlice fabric = MakeSlice("fabric", 1, "fabric.io");
+  fabric.nodes = {"", true, {}};
+  state_.UpsertDeviceObject(fabric);
+  state_.UpsertDeviceObject(MakeDeviceClass("port", {"device.driver == \"fabric.io\""}));
+  state_.UpsertDeviceObject(MakeClaim("c", 1, "port"));
+  Wait("c");
+  EXPECT_EQ(Why(*plugin_, "n0"), "");
+  EXPECT_EQ(Why(*plugin_, "n1", Capacity::kFuture), "");
+  state_.UpsertDeviceObject(Allocated(MakeClaim("held", 1, "port"), "fabric", {"0"}, "fabric.io"));
+  Runs("runs", "n0", "held", /*ends=*/true);
+  for (const char* node : {"n0", "n1"}) {
+    EXPECT_EQ(Why(*plugin_, node), kNotHere);
+    EXPECT_EQ(Why(*plugin_, node, Capacity::kFuture), kNotHere);
+    EXPECT_EQ(Why(*plugin_, node, Capacity::kEmpty), "");
+  }
+}
+
 TEST_F(DynamicResourcesTest, AClaimThatAnotherPodCarriesIsWaitedFor) {
   state_.UpsertDeviceObject(MakeClaim("c", 1, "nic"));
   model::Pod carrier = PodBuilder("ns", "carrier").Created(-5);

@@ -93,7 +93,7 @@ bool GpuKind::Filter(const framework::Context& context, const state::NodeInfo& n
     }
   }
   if (spec.gpu_share.IsSet() && (node.gpus_by_claim || node.allocatable[model::kGpu] == 0) &&
-      context.state.devices().CountGpus(node.name()) > 0) {
+      context.state.devices().inventory().CountGpus(node.name()) > 0) {
     return Never(why, "fractional/shared GPU pods are not yet supported on DRA-only nodes");
   }
   return !spec.gpu_share.IsSet() || ShareSuits(context, node, why);

@@ -79,7 +79,9 @@ Picture::Object ObjectOf(const NodeInfo& node) {
 std::vector<std::string> DevicesOn(const ClusterState& state, const ClaimRow& claim, NodeId node) {
   std::vector<std::string> devices;
   for (const std::string& device : claim.devices) {
-    if (state.FindNode(state.devices().NodeOf(device)) == node) devices.push_back(device);
+    if (state.devices().inventory().IsOn(DeviceOfKey(device), state.node(node).name())) {
+      devices.push_back(device);
+    }
   }
   return devices;
 }
@@ -200,10 +202,10 @@ class Reader final : public StateSubscriber {
     }
     state_.ForEachWorkload([&](const Workload& w) { now.workloads[w.id] = w.pods; });
     for (const auto& [key, row] : state_.devices().claims()) {
-      for (const std::string& device : row.devices) {
-        const NodeId node = state_.FindNode(state_.devices().NodeOf(device));
-        if (node == kNoId || !state_.node(node).exists) continue;
-        now.devices[{row.id, node}] = DevicesOn(state_, row, node);
+      for (const auto& [name, node] : state_.nodes_by_name()) {
+        std::vector<std::string> devices = DevicesOn(state_, row, node);
+        if (!state_.node(node).exists || devices.empty()) continue;
+        now.devices[{row.id, node}] = std::move(devices);
       }
     }
     for (const char* name : kPriorityClasses) {

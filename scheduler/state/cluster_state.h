@@ -114,6 +114,7 @@ class ClusterState {
   Change UpsertDeviceObject(const model::DeviceObject& object);
   Change RemoveDeviceClass(absl::string_view name);
   Change RemoveResourceSlice(absl::string_view name);
+  Change RemoveDeviceTaintRule(absl::string_view name);
   Change RemoveResourceClaim(absl::string_view ns, absl::string_view name);
   // Whether the API server shows these objects at all; pods with claims wait with that reason if it
   // does not. True until told.
@@ -456,6 +457,7 @@ class ClusterState {
   // What the node offers: its object's amounts, and its devices for each demand.
   void ReadAllocatable(NodeInfo& node);
   void RefreshDevices(NodeId id);
+  void RefreshDevicesOf(const std::vector<std::string>& nodes);  // names
   void RefreshAllDevices();
   // True if the pod has claims.
   bool ReadClaims(const PodRecord& record, const model::Pod& pod);

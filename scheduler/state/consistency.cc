@@ -142,7 +142,7 @@ model::Resources ClusterState::CountedForQueues(const NodeInfo& node) const {
   if (!CountsForQueues(node)) return {};
   model::Resources share = node.allocatable;
   int64_t others_milli = std::min(OtherGpusMilli(node.object.allocatable), kMaxNodeAmount) +
-                         1000 * devices_.CountGpus(node.name());
+                         1000 * devices_.inventory().CountGpus(node.name());
   // Those that claims give for plain requests are in `share` already.
   if (node.gpus_by_claim) {
     others_milli = std::max<int64_t>(0, others_milli - share[model::kGpu]);

@@ -26,6 +26,43 @@ bool IsAbout(const model::DeviceConfig& config, const model::ResourceClaim& clai
   });
 }
 
+// Adds the requirements that are not there yet.
+void AddRequirements(const std::vector<model::SelectorRequirement>& from,
+                     std::vector<model::SelectorRequirement>& to) {
+  const auto values = [](const model::SelectorRequirement& of) {
+    return std::set<std::string>(of.values.begin(), of.values.end());
+  };
+  for (const model::SelectorRequirement& more : from) {
+    const bool known = std::any_of(to.begin(), to.end(), [&](const auto& requirement) {
+      return requirement.key == more.key && requirement.op == more.op &&
+             values(requirement) == values(more);
+    });
+    if (!known) to.push_back(more);
+  }
+}
+
+// Where the devices can be used together, as status.allocation.nodeSelector: the node itself if
+// one of them is of a single node or binds to it, else what all of them require; empty: anywhere.
+// The API server lets a selector of a slice have one term.
+// Source: createNodeSelector in k8s.io/dynamic-resource-allocation/structured.
+std::vector<model::NodeSelectorTerm> NodesFor(const std::vector<DealtRequest>& dealt,
+                                              const std::string& node) {
+  model::NodeSelectorTerm term;
+  for (const DealtRequest& request : dealt) {
+    for (const NodeDevice* device : request.devices) {
+      const model::NodeScope& nodes = device->nodes;
+      if (!nodes.name.empty() || device->device.binds_to_node || nodes.terms.size() > 1) {
+        return {model::TermOfNode(node)};
+      }
+      if (nodes.all || nodes.terms.empty()) continue;
+      AddRequirements(nodes.terms.front().match_fields, term.match_fields);
+      AddRequirements(nodes.terms.front().match_expressions, term.match_expressions);
+    }
+  }
+  if (term.match_fields.empty() && term.match_expressions.empty()) return {};
+  return {std::move(term)};
+}
+
 }  // namespace
 
 model::ClaimAllocation DeviceAllocator::AllocationOf(absl::string_view key) const {
@@ -33,14 +70,16 @@ model::ClaimAllocation DeviceAllocator::AllocationOf(absl::string_view key) cons
   const ClaimRow* row = Find(key);
   if (row == nullptr || !row->exists) return out;
   const model::ResourceClaim& claim = row->object;
-  if (!row->devices.empty()) out.node = NodeOf(row->devices.front());
   if (claim.allocated) {
     out.devices = claim.devices;
+    out.node_terms = claim.node_terms;
     return out;
   }
+  out.node = row->node;
   const std::optional<std::vector<DealtRequest>> dealt =
       DealDevices(*this, out.node, claim, row->devices);
   if (!dealt.has_value()) return out;
+  out.node_terms = NodesFor(*dealt, out.node);
   for (size_t i = 0; i < dealt->size(); ++i) {
     const DealtRequest& taken = (*dealt)[i];
     const model::DeviceRequest& option = OptionOf(claim.requests[i], taken.option);
@@ -65,8 +104,7 @@ bool DeviceAllocator::IsWhole(absl::string_view key) const {
   const ClaimRow* row = Find(key);
   if (row == nullptr || !row->exists) return false;
   if (row->object.allocated) return true;
-  const std::string node = row->devices.empty() ? "" : NodeOf(row->devices.front());
-  return DealDevices(*this, node, row->object, row->devices).has_value();
+  return DealDevices(*this, row->node, row->object, row->devices).has_value();
 }
 
 void DeviceAllocator::Take(const std::vector<std::string>& keys, absl::string_view node,
@@ -95,7 +133,8 @@ bool DeviceAllocator::ReuseLast(const std::vector<std::string>& keys, absl::stri
   for (const std::string& key : keys) {
     const ClaimRow& row = claims_.at(key);
     for (const std::string& device : row.last) {
-      if (NodeOf(device) != node || HolderOf(device) != nullptr || !taken.insert(device).second) {
+      if (!inventory_.IsOn(DeviceOfKey(device), node) || HolderOf(device) != nullptr ||
+          !taken.insert(device).second) {
         return false;
       }
     }
@@ -109,7 +148,7 @@ bool DeviceAllocator::ReuseLast(const std::vector<std::string>& keys, absl::stri
       return false;
     }
   }
-  for (const std::string& key : keys) Hold(key, claims_.at(key), claims_.at(key).last);
+  for (const std::string& key : keys) Hold(key, claims_.at(key), claims_.at(key).last, node);
   return true;
 }
 
@@ -148,7 +187,7 @@ bool DeviceAllocator::AllocateTogether(const std::vector<std::string>& keys, abs
       }
     }
     row.last = devices;
-    Hold(key, row, std::move(devices));
+    Hold(key, row, std::move(devices), node);
   }
   return true;
 }

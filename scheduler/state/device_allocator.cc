@@ -13,15 +13,6 @@
 namespace fairlead::state {
 namespace {
 
-std::string DeviceKey(absl::string_view driver, absl::string_view pool, absl::string_view device) {
-  return absl::StrCat(driver, "/", pool, "/", device);
-}
-
-std::string CounterKey(absl::string_view driver, absl::string_view pool, absl::string_view set,
-                       absl::string_view counter) {
-  return absl::StrCat(driver, "/", pool, "/", set, "/", counter);
-}
-
 // Names of claims have no spaces.
 constexpr char kViewOf[] = " for ";
 
@@ -38,6 +29,13 @@ bool ReadsTheSame(const model::ResourceClaim& a, const model::ResourceClaim& b) 
          a.reserved_for_others == b.reserved_for_others && consumers(a) == consumers(b);
 }
 
+// Allocated on devices of no single node, by what the allocation says.
+bool IsOfNoNode(const model::ResourceClaim& claim) {
+  return claim.allocated && !claim.node_terms.empty() &&
+         std::all_of(claim.node_terms.begin(), claim.node_terms.end(),
+                     [](const model::NodeSelectorTerm& term) { return term.match_fields.empty(); });
+}
+
 }  // namespace
 
 std::string ViewKey(absl::string_view device_key, absl::string_view claim) {
@@ -45,158 +43,6 @@ std::string ViewKey(absl::string_view device_key, absl::string_view claim) {
 }
 
 absl::string_view DeviceOfKey(absl::string_view key) { return key.substr(0, key.find(kViewOf)); }
-
-std::vector<std::string> DeviceAllocator::UpsertSlice(const model::ResourceSlice& slice) {
-  const std::vector<std::string> former = RemoveSlice(slice.meta.name);
-  std::set<std::string> nodes(former.begin(), former.end());
-  slices_[slice.meta.name] = slice;
-  if (!slice.node_name.empty()) slices_of_node_[slice.node_name].insert(slice.meta.name);
-  const PoolKey pool{slice.driver, slice.pool};
-  pools_[pool].slices.insert(slice.meta.name);
-  nodes.merge(RefreshPool(pool));
-  return {nodes.begin(), nodes.end()};
-}
-
-std::vector<std::string> DeviceAllocator::RemoveSlice(absl::string_view name) {
-  const auto it = slices_.find(name);
-  if (it == slices_.end()) return {};
-  const model::ResourceSlice gone = std::move(it->second);
-  slices_.erase(it);
-  const PoolKey pool{gone.driver, gone.pool};
-  pools_[pool].slices.erase(gone.meta.name);
-  std::set<std::string> nodes;
-  if (!gone.node_name.empty()) {
-    const auto of_node = slices_of_node_.find(gone.node_name);
-    of_node->second.erase(gone.meta.name);
-    if (of_node->second.empty()) slices_of_node_.erase(of_node);
-    nodes.insert(gone.node_name);
-    RebuildNode(gone.node_name);
-  }
-  nodes.merge(RefreshPool(pool));
-  return {nodes.begin(), nodes.end()};
-}
-
-std::set<std::string> DeviceAllocator::RefreshPool(const PoolKey& key) {
-  std::set<std::string> nodes;
-  Pool& pool = pools_[key];
-  if (pool.slices.empty()) {
-    pools_.erase(key);
-    return nodes;
-  }
-  pool.generation = slices_.at(*pool.slices.begin()).generation;
-  for (const std::string& name : pool.slices) {
-    const model::ResourceSlice& slice = slices_.at(name);
-    pool.generation = std::max(pool.generation, slice.generation);
-    if (!slice.node_name.empty()) nodes.insert(slice.node_name);
-  }
-  int64_t newest = 0;
-  int64_t announced = 0;
-  std::set<absl::string_view> nodes_with_devices;
-  for (const std::string& name : pool.slices) {
-    const model::ResourceSlice& slice = slices_.at(name);
-    if (slice.generation != pool.generation) continue;
-    ++newest;
-    announced = std::max(announced, slice.slice_count);
-    if (!slice.devices.empty()) nodes_with_devices.insert(slice.node_name);
-  }
-  pool.complete = newest == announced;
-  pool.of_one_node = nodes_with_devices.size() < 2;
-  for (const std::string& node : nodes) RebuildNode(node);
-  return nodes;
-}
-
-void DeviceAllocator::RebuildNode(const std::string& node) {
-  if (const auto known = inventory_.find(node); known != inventory_.end()) {
-    for (const NodeDevice& device : known->second) node_of_.erase(device.key);
-  }
-  std::vector<NodeDevice> devices;
-  const auto of_node = slices_of_node_.find(node);
-  for (const std::string& name :
-       of_node == slices_of_node_.end() ? std::set<std::string>() : of_node->second) {
-    const model::ResourceSlice& slice = slices_.at(name);
-    const auto pool = pools_.find({slice.driver, slice.pool});
-    if (!slice.invalid.empty() || pool == pools_.end() ||
-        slice.generation != pool->second.generation) {
-      continue;
-    }
-    for (const model::Device& device : slice.devices) {
-      devices.push_back(
-          {slice.driver, slice.pool, device, DeviceKey(slice.driver, slice.pool, device.name)});
-    }
-  }
-  std::sort(devices.begin(), devices.end(), [](const NodeDevice& a, const NodeDevice& b) {
-    return std::tie(a.driver, a.pool, a.device.name) < std::tie(b.driver, b.pool, b.device.name);
-  });
-  devices.erase(std::unique(devices.begin(), devices.end(),
-                            [](const auto& a, const auto& b) { return a.key == b.key; }),
-                devices.end());
-  ReadCounters(node, devices);
-  for (NodeDevice& device : devices) {
-    node_of_[device.key] = node;
-    for (const auto& [name, demand] : demands_) demand.Look(device);
-  }
-  if (devices.empty()) {
-    inventory_.erase(node);
-  } else {
-    inventory_[node] = std::move(devices);
-  }
-}
-
-std::map<std::string, int64_t> DeviceAllocator::CountersOfPool(const PoolKey& key) const {
-  std::map<std::string, int64_t> counters_milli;
-  const Pool& pool = pools_.at(key);
-  for (const std::string& name : pool.slices) {
-    const model::ResourceSlice& slice = slices_.at(name);
-    if (slice.generation != pool.generation || !slice.invalid.empty()) continue;
-    for (const auto& [set, counters] : slice.counters_milli) {
-      for (const auto& [counter, amount_milli] : counters) {
-        counters_milli.try_emplace(CounterKey(key.first, key.second, set, counter), amount_milli);
-      }
-    }
-  }
-  return counters_milli;
-}
-
-void DeviceAllocator::ReadCounters(const std::string& node, std::vector<NodeDevice>& devices) {
-  std::map<std::string, int64_t> counters_milli;
-  std::set<PoolKey> pools;
-  for (const NodeDevice& device : devices) {
-    const PoolKey key{device.driver, device.pool};
-    if (!device.device.uses.empty() && pools.insert(key).second) {
-      counters_milli.merge(CountersOfPool(key));
-    }
-  }
-  std::map<std::string, size_t> places;
-  std::vector<int64_t> amounts_milli;
-  for (const auto& [name, amount_milli] : counters_milli) {
-    places.emplace(name, amounts_milli.size());
-    amounts_milli.push_back(amount_milli);
-  }
-  for (NodeDevice& device : devices) {
-    if (device.device.uses.empty()) continue;
-    if (!pools_.at({device.driver, device.pool}).of_one_node) {
-      device.device.unusable = "it shares counters with devices of other nodes";
-    }
-    std::map<size_t, int64_t> uses;
-    for (const model::CounterUse& use : device.device.uses) {
-      const auto place = places.find(CounterKey(device.driver, device.pool, use.set, use.counter));
-      if (place == places.end()) {
-        device.device.unusable =
-            absl::StrCat("its pool has no counter ", use.set, "/", use.counter);
-        continue;
-      }
-      int64_t& amount = uses[place->second];
-      amount = model::SaturatingAdd(amount, use.amount_milli);
-    }
-    std::erase_if(uses, [](const auto& use) { return use.second == 0; });
-    device.uses.assign(uses.begin(), uses.end());
-  }
-  if (amounts_milli.empty()) {
-    counters_milli_.erase(node);
-  } else {
-    counters_milli_[node] = std::move(amounts_milli);
-  }
-}
 
 bool DeviceAllocator::UpsertClass(const model::DeviceClass& device_class) {
   classes_[device_class.meta.name] = device_class;
@@ -254,9 +100,11 @@ void DeviceAllocator::RefreshDemand(Demand& demand) {
     return true;
   };
   demand.usable = read();
-  for (auto& [node, devices] : inventory_) {
-    for (NodeDevice& device : devices) demand.Look(device);
-  }
+  inventory_.ForEachDevice([&](NodeDevice& device) { demand.Look(device); });
+}
+
+void DeviceAllocator::LookAt(NodeDevice& device) const {
+  for (const auto& [name, demand] : demands_) demand.Look(device);
 }
 
 void DeviceAllocator::AddDemand(const std::string& name, const model::DeviceRequest& option) {
@@ -309,7 +157,7 @@ absl::StatusOr<std::vector<RequestDemand>> DeviceAllocator::AskOf(
   for (size_t r = 0; r < claim.requests.size(); ++r) {
     for (size_t i = 0; i < shape.requests[r].size(); ++i) {
       const ShapeOption& option = shape.requests[r][i];
-      if (option.admin) continue;
+      if (option.admin || (IsOfNoNode(claim) && !IsGpuDemand(option.demand))) continue;
       const std::string name = RequestName(claim.requests[r], i);
       const int64_t got = std::count_if(claim.devices.begin(), claim.devices.end(),
                                         [&](const auto& device) { return device.request == name; });
@@ -372,16 +220,6 @@ const ClaimShape* DeviceAllocator::FindShape(absl::string_view name) const {
   return it == shapes_.end() ? nullptr : &it->second;
 }
 
-bool DeviceAllocator::KnowsAll(absl::string_view node) const {
-  const auto of_node = slices_of_node_.find(node);
-  if (of_node == slices_of_node_.end()) return true;
-  return std::all_of(of_node->second.begin(), of_node->second.end(), [&](const std::string& name) {
-    const model::ResourceSlice& slice = slices_.at(name);
-    const Pool& pool = pools_.at({slice.driver, slice.pool});
-    return pool.complete && (slice.invalid.empty() || slice.generation != pool.generation);
-  });
-}
-
 size_t DeviceAllocator::IndexOf(absl::string_view demand) const {
   const auto it = demands_.find(demand);
   return it == demands_.end() ? kMaxDemands : it->second.index;
@@ -390,50 +228,29 @@ size_t DeviceAllocator::IndexOf(absl::string_view demand) const {
 std::vector<std::pair<std::string, int64_t>> DeviceAllocator::CountDevices(
     absl::string_view node) const {
   std::vector<std::pair<std::string, int64_t>> counts;
-  const std::vector<NodeDevice>& devices = DevicesOf(node);
+  const std::vector<const NodeDevice*>& devices = inventory_.DevicesOf(node);
   if (devices.empty()) return counts;
   for (const auto& [name, shape] : shapes_) {
     const int64_t claims = CountClaims(*this, node, shape);
     if (claims > 0) counts.emplace_back(name, shape.weight * claims);
   }
   for (const auto& [name, demand] : demands_) {
-    const auto count = std::count_if(devices.begin(), devices.end(), [&](const NodeDevice& device) {
-      return device.device.unusable.empty() && device.suits[demand.index] &&
-             !device.barred[demand.index];
+    const auto count = std::count_if(devices.begin(), devices.end(), [&](const NodeDevice* device) {
+      return device->device.unusable.empty() && device->suits[demand.index] &&
+             !device->barred[demand.index];
     });
     if (count > 0) counts.emplace_back(name, count);
   }
   return counts;
 }
 
-int64_t DeviceAllocator::CountGpus(absl::string_view node) const {
-  int64_t whole = 0;
-  std::set<std::string> sets;
-  for (const NodeDevice& device : DevicesOf(node)) {
-    if (!IsGpuDeviceClass(device.driver) || !device.device.unusable.empty()) continue;
-    if (device.device.uses.empty()) ++whole;
-    for (const model::CounterUse& use : device.device.uses) {
-      sets.insert(absl::StrCat(device.driver, "/", device.pool, "/", use.set));
-    }
-  }
-  return whole + static_cast<int64_t>(sets.size());
-}
-
-const std::vector<NodeDevice>& DeviceAllocator::DevicesOf(absl::string_view node) const {
-  static const auto& none = *new std::vector<NodeDevice>();
-  const auto it = inventory_.find(node);
-  return it == inventory_.end() ? none : it->second;
-}
-
-const std::vector<int64_t>& DeviceAllocator::CountersOf(absl::string_view node) const {
-  static const auto& none = *new std::vector<int64_t>();
-  const auto it = counters_milli_.find(node);
-  return it == counters_milli_.end() ? none : it->second;
-}
-
-std::string DeviceAllocator::NodeOf(const std::string& device_key) const {
-  const auto it = node_of_.find(DeviceOfKey(device_key));
-  return it == node_of_.end() ? "" : it->second;
+bool DeviceAllocator::IsHeldOn(const ClaimRow& row, absl::string_view node) const {
+  if (row.devices.empty()) return false;
+  return std::all_of(row.devices.begin(), row.devices.end(), [&](const std::string& key) {
+    const NodeDevice* device = inventory_.Find(DeviceOfKey(key), node);
+    return device != nullptr &&
+           (!device->device.binds_to_node || row.node.empty() || row.node == node);
+  });
 }
 
 const std::string* DeviceAllocator::HolderOf(const std::string& device_key) const {
@@ -461,19 +278,16 @@ ClaimRow& DeviceAllocator::Row(const std::string& key) {
 }
 
 void DeviceAllocator::TellMoved(ClaimId claim, const std::vector<std::string>& devices) const {
-  std::string last;
-  for (const std::string& device : devices) {
-    std::string node = NodeOf(device);
-    if (node.empty() || node == last) continue;
-    moved_(claim, node);
-    last = std::move(node);
-  }
+  std::set<std::string> nodes;
+  for (const std::string& device : devices) inventory_.AddNodesOf(DeviceOfKey(device), nodes);
+  for (const std::string& node : nodes) moved_(claim, node);
 }
 
-void DeviceAllocator::Hold(const std::string& key, ClaimRow& row,
-                           std::vector<std::string> devices) {
+void DeviceAllocator::Hold(const std::string& key, ClaimRow& row, std::vector<std::string> devices,
+                           absl::string_view node) {
   Free(key, row);
   row.devices = std::move(devices);
+  if (!row.devices.empty()) row.node = std::string(node);
   std::vector<std::pair<ClaimId, std::string>> losers;
   for (const std::string& device : row.devices) {
     std::string& holder = holder_of_[device];
@@ -481,6 +295,7 @@ void DeviceAllocator::Hold(const std::string& key, ClaimRow& row,
     if (!holder.empty() && holder != key) {
       ClaimRow& other = claims_.at(holder);
       std::erase(other.devices, device);
+      if (other.devices.empty()) other.node.clear();
       losers.emplace_back(other.id, device);
     }
     holder = key;
@@ -494,6 +309,7 @@ void DeviceAllocator::Free(const std::string& key, ClaimRow& row) {
     const auto it = holder_of_.find(device);
     if (it != holder_of_.end() && it->second == key) holder_of_.erase(it);
   }
+  row.node.clear();
   TellMoved(row.id, std::exchange(row.devices, {}));
 }
 
@@ -517,7 +333,7 @@ bool DeviceAllocator::UpsertClaim(const model::ResourceClaim& claim) {
         devices.push_back(std::move(device_key));
       }
     }
-    Hold(key, row, std::move(devices));
+    Hold(key, row, std::move(devices), "");
   } else if (was_allocated) {
     Free(key, row);
   }
@@ -549,10 +365,12 @@ void DeviceAllocator::Release(const std::string& key) {
 }
 
 void DeviceAllocator::Restore(const std::string& key, const std::vector<std::string>& devices,
-                              const std::vector<std::string>& last) {
+                              const std::vector<std::string>& last, absl::string_view node) {
   ClaimRow& row = claims_.at(key);
   row.last = last;
-  if (!row.object.allocated && row.devices != devices) Hold(key, row, devices);
+  if (row.object.allocated || (row.devices == devices && (devices.empty() || row.node == node)))
+    return;
+  Hold(key, row, devices, node);
 }
 
 std::string DeviceAllocator::Check() const {
@@ -572,18 +390,16 @@ std::string DeviceAllocator::Check() const {
     }
   }
   if (held != holder_of_.size()) return "a device is held by no claim";
-  for (const auto& [node, devices] : inventory_) {
-    for (const NodeDevice& device : devices) {
-      for (const auto& [name, demand] : demands_) {
-        if (device.suits[demand.index] == demand.Suits(device) &&
-            device.barred[demand.index] == demand.IsBarred(device)) {
-          continue;
-        }
-        return absl::StrCat("whether device ", device.key, " suits ", name);
+  std::string wrong = inventory_.Check();
+  inventory_.ForEachDevice([&](const NodeDevice& device) {
+    for (const auto& [name, demand] : demands_) {
+      if (device.suits[demand.index] != demand.Suits(device) ||
+          device.barred[demand.index] != demand.IsBarred(device)) {
+        wrong = absl::StrCat("whether device ", device.key, " suits ", name);
       }
     }
-  }
-  return "";
+  });
+  return wrong;
 }
 
 std::string DeviceAllocator::Dump() const {
@@ -591,7 +407,7 @@ std::string DeviceAllocator::Dump() const {
   for (const auto& [key, row] : claims_) {
     absl::StrAppend(&out, "claim ", key, " exists=", row.exists,
                     " consumers=", absl::StrJoin(row.consumers, ","),
-                    " devices=", absl::StrJoin(row.devices, ","),
+                    " devices=", absl::StrJoin(row.devices, ","), " for=", row.node,
                     " last=", absl::StrJoin(row.last, ","), "\n");
   }
   return out;

@@ -60,8 +60,8 @@ void ClusterState::ReadAllocatable(NodeInfo& node) {
     const model::ResourceIndex resource = names_.Intern(demand);
     if (resource != names_.folded()) node.allocatable.Set(resource, count);
   }
-  node.other_gpus_milli =
-      model::SaturatingAdd(node.other_gpus_milli, 1000 * devices_.CountGpus(node.name()));
+  node.other_gpus_milli = model::SaturatingAdd(node.other_gpus_milli,
+                                               1000 * devices_.inventory().CountGpus(node.name()));
   ReadBackedAllocatable(node);
 }
 
@@ -73,10 +73,16 @@ void ClusterState::RefreshDevices(NodeId id) {
   TouchNode(id, /*object=*/true);
 }
 
+void ClusterState::RefreshDevicesOf(const std::vector<std::string>& nodes) {
+  for (const std::string& name : nodes) {
+    if (const NodeId node = FindNode(name); node != kNoId) RefreshDevices(node);
+  }
+}
+
 void ClusterState::RefreshAllDevices() {
   demands_on_nodes_ = devices_.demand_version();
   for (const auto& [name, id] : nodes_by_name_) {
-    if (!devices_.DevicesOf(name).empty()) RefreshDevices(id);
+    if (!devices_.inventory().DevicesOf(name).empty()) RefreshDevices(id);
   }
 }
 
@@ -186,13 +192,6 @@ bool IsOfAnotherPod(const model::ResourceClaim& claim, const std::string& uid) {
                      });
 }
 
-// Allocated by another scheduler on devices that belong to no single node: no node counts them.
-bool IsOfNoNode(const model::ResourceClaim& claim) {
-  return !claim.node_terms.empty() &&
-         std::all_of(claim.node_terms.begin(), claim.node_terms.end(),
-                     [](const model::NodeSelectorTerm& term) { return term.match_fields.empty(); });
-}
-
 // What the claim makes its carrier request. A pod in status kBinding keeps the
 // demands of its decision: what the claim got counts when the pod is seen on its node.
 template <typename Ask>
@@ -274,7 +273,7 @@ void ClusterState::ResolveClaims(const PodRecord& record, AskClaim ask,
     }
     const bool carries = row.consumers.front() == record.id;
     bool gpus = false;
-    if (demands.ok() && !IsOfNoNode(claim)) {
+    if (demands.ok()) {
       for (const RequestDemand& demand : *demands) {
         gpus |= IsGpuDemand(demand.demand);
         if (carries) model::Add(spec.requests, demand.demand, demand.count);
@@ -412,9 +411,11 @@ ClusterState::HeldDevices ClusterState::DevicesHeldBy(PodId id) const {
 void ClusterState::RestoreDevices(PodId id, const HeldDevices& held) {
   if (held.devices.empty()) return;
   const std::vector<std::string>& keys = pod_claims_.find(id)->second.keys;
+  const PodRecord& pod = pods_[id];
+  const std::string node = HoldsNode(pod.status) ? nodes_[pod.node].name() : "";
   for (size_t i = 0; i < held.devices.size(); ++i) {
     if (devices_.Row(keys[i]).consumers.front() != id) continue;
-    devices_.Restore(keys[i], held.devices[i], held.last[i]);
+    devices_.Restore(keys[i], held.devices[i], held.last[i], node);
   }
 }
 
@@ -444,9 +445,11 @@ Change ClusterState::UpsertDeviceObject(const model::DeviceObject& object) {
   Change change;
   change.workloads = change.capacity = true;
   if (const auto* slice = std::get_if<model::ResourceSlice>(&object)) {
-    for (const std::string& name : devices_.UpsertSlice(*slice)) {
-      if (const NodeId node = FindNode(name); node != kNoId) RefreshDevices(node);
-    }
+    RefreshDevicesOf(devices_.inventory().UpsertSlice(*slice));
+  } else if (const auto* rule = std::get_if<model::DeviceTaintRule>(&object)) {
+    const std::vector<std::string> nodes = devices_.inventory().UpsertRule(*rule);
+    if (nodes.empty()) return {};
+    RefreshDevicesOf(nodes);
   } else if (const auto* device_class = std::get_if<model::DeviceClass>(&object)) {
     const bool renewed = devices_.UpsertClass(*device_class);
     if (renewed) RenewExtendedClaims();
@@ -473,9 +476,15 @@ Change ClusterState::RemoveDeviceClass(absl::string_view name) {
 }
 
 Change ClusterState::RemoveResourceSlice(absl::string_view name) {
-  for (const std::string& node : devices_.RemoveSlice(name)) {
-    if (const NodeId id = FindNode(node); id != kNoId) RefreshDevices(id);
-  }
+  RefreshDevicesOf(devices_.inventory().RemoveSlice(name));
+  ++version_;
+  return {.workloads = true, .capacity = true};
+}
+
+Change ClusterState::RemoveDeviceTaintRule(absl::string_view name) {
+  const std::vector<std::string> nodes = devices_.inventory().RemoveRule(name);
+  if (nodes.empty()) return {};
+  RefreshDevicesOf(nodes);
   ++version_;
   return {.workloads = true, .capacity = true};
 }

@@ -205,7 +205,7 @@ TEST_F(DeviceClaimsTest, WhatCannotBeGivenAwayAloneIsNotCounted) {
   model::ResourceSlice slice = MakeSlice("n0", 3);
   slice.devices[1].unusable = "it is a partition of another";
   state_.UpsertDeviceObject(slice);
-  EXPECT_EQ(state_.devices().CountGpus("n0"), 2);
+  EXPECT_EQ(state_.devices().inventory().CountGpus("n0"), 2);
   state_.UpsertDeviceObject(MakeClaim("c", 2, kClass, "q"));
   const PodId pod = Add("p", {"c"});
   Transaction txn(state_);
@@ -220,13 +220,13 @@ TEST_F(DeviceClaimsTest, APoolOfSeveralNodesHasOneGeneration) {
   there.devices[0].name = "1";
   state_.UpsertDeviceObject(here);
   state_.UpsertDeviceObject(there);
-  EXPECT_EQ(state_.devices().CountGpus("n0"), 1);
+  EXPECT_EQ(state_.devices().inventory().CountGpus("n0"), 1);
   there.generation = 1;
   state_.UpsertDeviceObject(there);
-  EXPECT_EQ(state_.devices().CountGpus("n0"), 0);
-  EXPECT_EQ(state_.devices().CountGpus("n1"), 1);
+  EXPECT_EQ(state_.devices().inventory().CountGpus("n0"), 0);
+  EXPECT_EQ(state_.devices().inventory().CountGpus("n1"), 1);
   state_.RemoveResourceSlice(there.meta.name);
-  EXPECT_EQ(state_.devices().CountGpus("n0"), 1);
+  EXPECT_EQ(state_.devices().inventory().CountGpus("n0"), 1);
 }
 
 TEST_F(DeviceClaimsTest, TemplatesWaitForTheirClaim) {
@@ -267,10 +267,10 @@ TEST_F(DeviceClaimsTest, OnlyTheNewestGenerationOfAPoolCounts) {
   old.meta.name = "old";
   old.generation = -1;
   state_.UpsertDeviceObject(old);
-  EXPECT_EQ(state_.devices().CountGpus("n0"), 2);
+  EXPECT_EQ(state_.devices().inventory().CountGpus("n0"), 2);
   old.generation = 1;
   state_.UpsertDeviceObject(old);
-  EXPECT_EQ(state_.devices().CountGpus("n0"), 8);
+  EXPECT_EQ(state_.devices().inventory().CountGpus("n0"), 8);
 }
 
 TEST_F(DeviceClaimsTest, ASharedClaimIsCarriedOnceAndFollowed) {

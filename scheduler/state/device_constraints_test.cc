@@ -126,6 +126,48 @@ TEST_F(DeviceConstraintsTest, AllIsNotKnownWhileAPartOfThePoolIsMissing) {
   EXPECT_FALSE(Suits(pod, "n0"));
 }
 
+// All of the GPUs, or a network card.
+model::ResourceClaim AllGpusOrNic(absl::string_view name) {
+  model::ResourceClaim claim = GpusOrNic(name);
+  claim.requests[0].first_available[0].all = true;
+  return claim;
+}
+
+// As for kube-scheduler, which refuses the claim before it tries the first option.
+TEST_F(DeviceConstraintsTest, WhileAPartOfAPoolIsMissingAnOptionForAllKeepsTheOthersAway) {
+  const PodId gpu = [&] {
+    state_.UpsertDeviceObject(MakeClaim("one", 1, kGpuClass, "q"));
+    return Add("gpu", {"one"});
+  }();
+  state_.UpsertDeviceObject(AllGpusOrNic("a"));
+  state_.UpsertDeviceObject(GpusOrNic("plain"));
+  const PodId pod = Add("pod", {"a"}), plain = Add("plain", {"plain"});
+  Place(gpu, "n1");
+  EXPECT_TRUE(Suits(pod, "n1")) << "not all of the GPUs, but the card";
+  model::ResourceSlice nics = MakeSlice("n1", 1, "nic.io");
+  nics.slice_count = 2;
+  state_.UpsertDeviceObject(nics);
+  EXPECT_FALSE(Suits(pod, "n1"));
+  EXPECT_TRUE(Suits(plain, "n1")) << "two GPUs, or the card: how many there are is not asked";
+  EXPECT_TRUE(Suits(pod, "n0")) << "its pool is whole";
+  nics.slice_count = 1;
+  state_.UpsertDeviceObject(nics);
+  EXPECT_TRUE(Suits(pod, "n1"));
+}
+
+TEST_F(DeviceConstraintsTest, WhatWasChosenBeforeAPartOfThePoolWasMissingIsWritten) {
+  state_.UpsertDeviceObject(MakeClaim("one", 1, kGpuClass, "q"));
+  state_.UpsertDeviceObject(AllGpusOrNic("a"));
+  Place(Add("gpu", {"one"}), "n1");
+  Place(Add("pod", {"a"}), "n1");
+  ASSERT_THAT(Held("ns/a"), ElementsAre("nic.io/n1/0"));
+  model::ResourceSlice gpus = MakeNumaSlice("n1");
+  gpus.slice_count = 2;
+  state_.UpsertDeviceObject(gpus);
+  EXPECT_TRUE(state_.devices().IsWhole("ns/a"));
+  EXPECT_EQ(state_.devices().AllocationOf("ns/a").devices.size(), 1u);
+}
+
 TEST_F(DeviceConstraintsTest, AllIsRefusedWhereADeviceIsNotGivenOutOrThereIsNone) {
   state_.UpsertDeviceObject(AllClaim("a"));
   const PodId pod = Add("all", {"a"});

@@ -72,7 +72,7 @@ class DevicePartitionsTest : public testing::DeviceStateTest {
 };
 
 TEST_F(DevicePartitionsTest, WhatAPartitionUsesIsNotThereForTheOthersOfItsDevice) {
-  EXPECT_EQ(state_.devices().CountGpus("p0"), 2);
+  EXPECT_EQ(state_.devices().inventory().CountGpus("p0"), 2);
   const PodId half = AddHalves("half", 1), two = AddAny("two", 2), one = AddAny("one", 1),
               three = AddHalves("three", 3), last = AddHalves("last", 1);
   EXPECT_TRUE(Suits(two, "p0"));
@@ -113,25 +113,43 @@ TEST_F(DevicePartitionsTest, WhatTheApiServerShowsCounts) {
   EXPECT_TRUE(Suits(half, "p0"));
 }
 
-TEST_F(DevicePartitionsTest, WithoutItsCountersOrOfTwoNodesNoPartitionIsGiven) {
+TEST_F(DevicePartitionsTest, WithoutACounterThatIsUsedThePoolGivesNothing) {
   const PodId half = AddHalves("half", 1);
   const std::string counters = MakeCounters("p0").meta.name;
   state_.RemoveResourceSlice(counters);
   EXPECT_FALSE(Suits(half, "p0"));
-  EXPECT_EQ(state_.devices().CountGpus("p0"), 0);
+  EXPECT_EQ(state_.devices().inventory().CountGpus("p0"), 0);
   model::ResourceSlice slice = MakeCounters("p0");
   slice.counters_milli.erase("gpu-0");
   state_.UpsertDeviceObject(slice);
+  EXPECT_FALSE(Suits(half, "p0")) << "kube-scheduler takes no device of such a pool either";
+  // While slices are missing, the counters may be in one of them.
+  slice.slice_count = 3;
+  state_.UpsertDeviceObject(slice);
   Place(half, "p0");
   EXPECT_THAT(Held("ns/half"), ElementsAre("gpu.nvidia.com/p0/1-a"));
-  // A slice of the pool on another node: what is used there is not known here.
-  model::ResourceSlice other = MakePartitions("n0");
+}
+
+TEST_F(DevicePartitionsTest, WhatIsUsedOnAnotherNodeIsNotThere) {
+  // A half of GPU 1 for n1, which has its own slice of p0's pool.
+  model::ResourceSlice other = MakePartitions("n1");
   other.pool = MakePartitions("p0").pool;
   other.meta.name = "elsewhere";
+  std::erase_if(other.devices, [](const auto& device) { return device.name != "1-a"; });
+  other.devices[0].name = "1-c";
   state_.UpsertDeviceObject(other);
-  EXPECT_FALSE(Suits(AddHalves("two", 1), "p0"));
-  state_.RemoveResourceSlice("elsewhere");
-  EXPECT_TRUE(Suits(AddHalves("three", 1), "p0"));
+  EXPECT_FALSE(Suits(AddHalves("early", 1), "p0")) << "the others announce fewer slices";
+  for (model::ResourceSlice slice : {MakePartitions("p0"), MakeCounters("p0"), other}) {
+    slice.slice_count = 3;
+    state_.UpsertDeviceObject(slice);
+  }
+  const PodId there = AddHalves("there", 1), four = AddHalves("four", 4);
+  EXPECT_TRUE(Suits(four, "p0"));
+  EXPECT_TRUE(Suits(there, "n1"));
+  Place(there, "n1");
+  EXPECT_THAT(Held("ns/there"), ElementsAre("gpu.nvidia.com/p0/1-c"));
+  EXPECT_FALSE(Suits(four, "p0"));
+  EXPECT_TRUE(Suits(AddHalves("three", 3), "p0"));
 }
 
 // The promised pod waits for a whole GPU to be given back; until then its counters are used.

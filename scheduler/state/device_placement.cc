@@ -1,6 +1,7 @@
 #include "scheduler/state/device_placement.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "scheduler/state/device_selector.h"
@@ -17,40 +18,40 @@ class Question {
  public:
   Question(const DeviceAllocator& book, absl::string_view node)
       : book_(book),
-        devices_(book.DevicesOf(node)),
-        all_known_(book.KnowsAll(node)),
-        seen_(devices_.size(), true),
-        held_(devices_.size(), true) {}
+        devices_(book.inventory().DevicesOf(node)),
+        all_known_(book.inventory().KnowsAll(node)),
+        seen_(devices_.size(), true) {
+    FindPools();
+  }
   // About these devices and views alone, whatever they use of counters: that was decided
   // elsewhere.
   Question(const DeviceAllocator& book, absl::string_view node,
            const std::vector<std::string>& keys)
       : Question(book, node) {
+    given_ = true;
     const auto among = [&](const NodeDevice& device, bool view) {
       return std::any_of(keys.begin(), keys.end(), [&](const std::string& key) {
         return DeviceOfKey(key) == device.key && (key.size() > device.key.size()) == view;
       });
     };
     for (size_t i = 0; i < devices_.size(); ++i) {
-      free_.push_back(among(devices_[i], false));
-      seen_[i] = among(devices_[i], true);
+      free_.push_back(among(*devices_[i], false));
+      seen_[i] = among(*devices_[i], true);
     }
   }
 
   // What is added from now on can have these.
   void SetFree(CanHave can_have) {
     free_.clear();
-    for (size_t i = 0; i < devices_.size(); ++i) {
-      free_.push_back(can_have(devices_[i]));
-      if (free_[i]) held_[i] = false;
-    }
+    for (const NodeDevice* device : devices_) free_.push_back(can_have(*device));
+    std::erase_if(held_, [&](const NodeDevice* device) { return can_have(*device); });
   }
 
   // Of these, partitions are left out for which nothing is left.
-  void DropUsedUp(absl::string_view node) {
-    ReadCounters(node);
-    for (size_t i = 0; HasCounters() && i < devices_.size(); ++i) {
-      if (std::any_of(devices_[i].uses.begin(), devices_[i].uses.end(),
+  void DropUsedUp() {
+    ReadCounters();
+    for (size_t i = 0; i < counters_.uses.size(); ++i) {
+      if (std::any_of(counters_.uses[i].begin(), counters_.uses[i].end(),
                       [&](const auto& use) { return use.second > counters_.left[use.first]; })) {
         free_[i] = false;
       }
@@ -66,6 +67,9 @@ class Question {
     for (const std::vector<ShapeOption>& options : shape.requests) {
       ChoiceRequest& request = claim.requests.emplace_back();
       for (const ShapeOption& option : options) request.options.push_back(MakeOption(option));
+      if (!given_ && !all_known_ && HasAll(options)) {
+        for (ChoiceOption& option : request.options) option.possible = false;
+      }
     }
     for (const ShapeConstraint& constraint : shape.constraints) {
       claim.constraints.push_back(
@@ -78,20 +82,29 @@ class Question {
   }
 
   // After all is added: partitions have what is left by the devices that nothing added can have.
-  void ReadCounters(absl::string_view node) {
-    counters_.left = book_.CountersOf(node);
-    counters_.uses.clear();
-    if (counters_.left.empty()) return;
-    for (size_t i = 0; i < devices_.size(); ++i) {
-      counters_.uses.push_back(devices_[i].uses);
-      if (!held_[i] || book_.HolderOf(devices_[i].key) == nullptr) continue;
-      for (const auto& [counter, amount_milli] : devices_[i].uses) {
-        int64_t& left = counters_.left[counter];
+  void ReadCounters() {
+    counters_ = {};
+    if (pools_.empty()) return;
+    std::map<const DevicePool*, size_t> first;  // by pool: where its counters begin
+    for (const DevicePool* pool : pools_) {
+      first[pool] = counters_.left.size();
+      counters_.left.insert(counters_.left.end(), pool->counters_milli.begin(),
+                            pool->counters_milli.end());
+    }
+    for (const NodeDevice* device : held_) {
+      for (const auto& [counter, amount_milli] : device->uses) {
+        int64_t& left = counters_.left[first[device->of] + counter];
         left = model::SaturatingAdd(left, -amount_milli);
       }
     }
+    counters_.uses.resize(devices_.size());
+    for (size_t i = 0; i < devices_.size(); ++i) {
+      for (const auto& [counter, amount_milli] : devices_[i]->uses) {
+        counters_.uses[i].emplace_back(first[devices_[i]->of] + counter, amount_milli);
+      }
+    }
   }
-  [[nodiscard]] bool HasCounters() const { return !counters_.left.empty(); }
+  [[nodiscard]] bool HasCounters() const { return !pools_.empty(); }
 
   [[nodiscard]] DeviceChoice Ask(int64_t max_work = kMaxChoiceWork) const {
     return ChooseDevices(devices_.size(), claims_, counters_, max_work);
@@ -115,10 +128,27 @@ class Question {
   }
 
   [[nodiscard]] const NodeDevice& Device(int index) const {
-    return devices_[static_cast<size_t>(index)];
+    return *devices_[static_cast<size_t>(index)];
   }
 
  private:
+  static bool HasAll(const std::vector<ShapeOption>& options) {
+    return std::any_of(options.begin(), options.end(),
+                       [](const ShapeOption& option) { return option.all; });
+  }
+
+  void FindPools() {
+    for (const NodeDevice* device : devices_) {
+      if (!device->uses.empty() && (pools_.empty() || pools_.back() != device->of)) {
+        pools_.push_back(device->of);
+      }
+    }
+    for (const DevicePool* pool : pools_) {
+      std::copy_if(pool->partitions.begin(), pool->partitions.end(), std::back_inserter(held_),
+                   [&](const auto* device) { return book_.HolderOf(device->key) != nullptr; });
+    }
+  }
+
   ChoiceOption MakeOption(const ShapeOption& asked) {
     ChoiceOption option;
     option.count = asked.count;
@@ -127,9 +157,9 @@ class Question {
     int64_t matching = 0;
     const size_t demand = book_.IndexOf(asked.demand);
     for (size_t i = 0; demand < kMaxDemands && i < devices_.size(); ++i) {
-      if (!devices_[i].suits[demand]) continue;
+      if (!devices_[i]->suits[demand]) continue;
       ++matching;
-      if (free[i] && devices_[i].device.unusable.empty() && !devices_[i].barred[demand]) {
+      if (free[i] && devices_[i]->device.unusable.empty() && !devices_[i]->barred[demand]) {
         option.devices.push_back(static_cast<int>(i));
       }
     }
@@ -144,8 +174,9 @@ class Question {
   [[nodiscard]] std::vector<int> ValuesOf(const std::string& attribute) const {
     std::vector<const model::DeviceAttribute*> known;
     std::vector<int> values;
-    for (const NodeDevice& device : devices_) {
-      const model::DeviceAttribute* value = FindAttribute(device.driver, device.device, attribute);
+    for (const NodeDevice* device : devices_) {
+      const model::DeviceAttribute* value =
+          FindAttribute(device->driver, device->device, attribute);
       if (value == nullptr) {
         values.push_back(-1);
         continue;
@@ -159,10 +190,14 @@ class Question {
   }
 
   const DeviceAllocator& book_;
-  const std::vector<NodeDevice>& devices_;
+  const std::vector<const NodeDevice*>& devices_;
   bool all_known_;
-  // By device: can be had; by admin access; by nothing that was added.
-  std::vector<bool> free_, seen_, held_;
+  bool given_ = false;             // what the devices are for was decided elsewhere
+  std::vector<bool> free_, seen_;  // by device: can be had; by admin access
+  // Whose partitions the node can use; they are in the order of their pools.
+  std::vector<const DevicePool*> pools_;
+  // Partitions of these, on any node, that claims hold and that nothing added can have.
+  std::vector<const NodeDevice*> held_;
   ChoiceCounters counters_;
   std::vector<ChoiceClaim> claims_;
 };
@@ -206,13 +241,13 @@ PlacedDevices PlaceDevices(const DeviceAllocator& book, absl::string_view node,
                            const PromisedBesides* besides) {
   Question question(book, node);
   question.SetFree(can_have);
-  if (besides != nullptr) question.DropUsedUp(node);
+  if (besides != nullptr) question.DropUsedUp();
   PlacedDevices out = question.Add(requests);
   if (besides != nullptr) {
     question.SetFree(besides->can_have);
     question.Add(besides->demands);
   }
-  question.ReadCounters(node);
+  question.ReadCounters();
   const DeviceChoice choice = question.Ask();
   out.outcome = choice.outcome;
   if (choice.outcome != ChoiceOutcome::kFound) return out;
@@ -231,10 +266,10 @@ PlacedDevices PlaceDevices(const DeviceAllocator& book, absl::string_view node,
 }
 
 int64_t CountClaims(const DeviceAllocator& book, absl::string_view node, const ClaimShape& shape) {
-  const auto most = static_cast<int64_t>(book.DevicesOf(node).size());
+  const auto most = static_cast<int64_t>(book.inventory().DevicesOf(node).size());
   Question question(book, node);
   question.SetFree([](const NodeDevice&) { return true; });
-  question.ReadCounters(node);
+  question.ReadCounters();
   if (most > 0 && IsOfAdmins(shape)) {
     question.AddClaim(shape);
     return question.Ask(kMaxCountWork).outcome == ChoiceOutcome::kNone ? 0 : kManyClaims;

@@ -5,9 +5,12 @@
 // shape, then plain demands by name), so a pod that passed the filter gets its devices.
 //
 // allocationMode All means every device of the node that matches: it cannot be satisfied while one
-// of them is held or not given out, or while slices of the node's pools are missing.
+// of them is held or not given out, or while slices of the node's pools are missing. While they are
+// missing, a request with an option for All gets none of its other options, either: upstream checks
+// all options before it tries the first (validateDeviceRequest).
 //
-// Partitions have what is left of the node's counters by the devices that the pod cannot have.
+// Partitions have what is left of their pool's counters by the devices that the pod cannot have, on
+// any node.
 // Admin access reaches devices that others hold, and uses no counters (upstream: it does).
 //
 // Pods may have been promised devices of the node (promised_devices.h): then the choice leaves what

@@ -235,7 +235,7 @@ bool ClusterState::IsExtendedClaim(absl::string_view key, PodId id) const {
 std::vector<std::pair<model::ResourceIndex, int64_t>> ClusterState::BackedAmounts(
     const NodeInfo& node) const {
   std::vector<std::pair<model::ResourceIndex, int64_t>> amounts;
-  if (devices_.DevicesOf(node.name()).empty()) return amounts;
+  if (devices_.inventory().DevicesOf(node.name()).empty()) return amounts;
   for (const auto& [resource, device_class] : devices_.class_of_resource()) {
     if (HasDevicePlugin(node.object, resource)) continue;
     model::DeviceRequest request;

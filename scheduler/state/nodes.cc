@@ -143,6 +143,10 @@ void ClusterState::ReplaceNodeObject(NodeInfo& node, model::Node object) {
   if (!options_.keep_images) node.object.images = {};
   node.object.meta.labels.Intern(texts_);
   if (SoftlyTainted(node.object)) ++softly_tainted_nodes_;
+  // Nodes that are only ordered have no devices.
+  if (node.kind == NodeKind::kReal) {
+    devices_.inventory().UpsertNode(node.name(), node.object.meta.labels);
+  }
   ReadAllocatable(node);
   CountForQueues(node);
   SetGpuMemory(node, GpuMemoryOf(node.object));
@@ -163,6 +167,7 @@ void ClusterState::EmptyNode(NodeId id) {
   model::Node empty;
   empty.meta.name = node.name();
   node.object = std::move(empty);
+  devices_.inventory().RemoveNode(node.name());
   node.allocatable = model::Resources{};
   node.other_gpus_milli = 0;
   CountForQueues(node);

@@ -67,6 +67,9 @@ bool IsComing(const ClusterState& state, const NodeDevice& device) {
   const DeviceAllocator& book = state.devices();
   const std::string* holder = book.HolderOf(device.key);
   if (holder == nullptr) return true;
+  // What is promised on a node is promised on that node alone: a device of several nodes could be
+  // promised on each of them.
+  if (!device.local) return false;
   const ClaimRow& row = *book.Find(*holder);
   bool left = false;
   for (const PodId id : row.consumers) {

@@ -30,7 +30,8 @@ DevicePromises PromisesOn(const ClusterState& state, const NodeInfo& node,
                           const std::vector<std::string>& joined);
 
 // Is the device free, or will its claim be freed: because all pods that use the claim terminate, or
-// are promised other places in this cycle, or are gone?
+// are promised other places in this cycle, or are gone? A device that is not local to a node
+// (device_inventory.h) is not waited for: it has to be free.
 bool IsComing(const ClusterState& state, const NodeDevice& device);
 
 }  // namespace fairlead::state

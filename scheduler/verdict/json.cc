@@ -57,24 +57,6 @@ std::vector<std::string> Strings(const std::vector<std::string>& texts) {
   return out;
 }
 
-absl::string_view OperatorName(model::SelectorOperator op) {
-  switch (op) {
-    case model::SelectorOperator::kIn:
-      return "In";
-    case model::SelectorOperator::kNotIn:
-      return "NotIn";
-    case model::SelectorOperator::kExists:
-      return "Exists";
-    case model::SelectorOperator::kDoesNotExist:
-      return "DoesNotExist";
-    case model::SelectorOperator::kGt:
-      return "Gt";
-    case model::SelectorOperator::kLt:
-      return "Lt";
-  }
-  return "";
-}
-
 std::vector<std::string> Requirements(const std::vector<model::SelectorRequirement>& requirements) {
   std::vector<std::string> out;
   for (const model::SelectorRequirement& r : requirements) {

@@ -25,9 +25,16 @@ absl::StatusOr<T> Decode(const nlohmann::json& object) {
 }
 
 absl::Status Fill(const nlohmann::json& world, state::DeviceAllocator& book) {
+  for (const std::string node : world["nodes"]) {
+    model::StringMap labels;
+    for (const auto& [key, value] : world["labels"][node].items()) {
+      labels.Set(key, value.get<std::string>());
+    }
+    book.inventory().UpsertNode(node, labels);
+  }
   for (const nlohmann::json& object : world["resourceSlices"]) {
     FAIRLEAD_ASSIGN_OR_RETURN(const auto slice, Decode<model::ResourceSlice>(object));
-    book.UpsertSlice(slice);
+    book.inventory().UpsertSlice(slice);
   }
   for (const nlohmann::json& object : world["deviceClasses"]) {
     FAIRLEAD_ASSIGN_OR_RETURN(const auto device_class, Decode<model::DeviceClass>(object));

@@ -22,6 +22,11 @@ const std::vector<std::string>& Versions() {
   return versions;
 }
 
+const std::vector<std::string>& Racks() {
+  static const auto& racks = *new std::vector<std::string>{"r0", "r1"};
+  return racks;
+}
+
 const std::vector<std::string>& Taints() {
   static const auto& taints = *new std::vector<std::string>{"slow", "broken"};
   return taints;
@@ -36,11 +41,16 @@ const std::vector<std::string>& Effects() {
 
 nlohmann::json RandomDevices::Make() {
   partitions_ = dice_.OneIn(2);
-  Json nodes = Json::array();
   const int64_t count = dice_.Between(2, 4);
   for (int64_t i = 0; i < count; ++i) {
-    nodes.push_back(absl::StrCat("n", i));
-    AddPool(nodes.back());
+    const std::string node = absl::StrCat("n", i);
+    nodes_.push_back(node);
+    labels_[node] = Json::object();
+    if (!dice_.OneIn(5)) labels_[node]["rack"] = dice_.Pick(Racks());
+    if (!dice_.OneIn(6)) AddPool(node, {{"nodeName", node}});
+  }
+  for (int64_t i = dice_.OneIn(3) ? 0 : dice_.Between(1, 2); i > 0; --i) {
+    AddPool(absl::StrCat("net", i), dice_.OneIn(3) ? Json() : MakeScope());
   }
   classes_.push_back(
       {{"metadata", {{"name", "any"}}},
@@ -59,30 +69,51 @@ nlohmann::json RandomDevices::Make() {
     }
     asks.push_back(std::move(claims));
   }
-  return {{"nodes", nodes},
-          {"resourceSlices", slices_},
-          {"deviceClasses", classes_},
-          {"resourceClaims", given_},
-          {"asks", asks}};
+  return {{"nodes", nodes_},           {"labels", labels_},        {"resourceSlices", slices_},
+          {"deviceClasses", classes_}, {"resourceClaims", given_}, {"asks", asks}};
 }
 
-void RandomDevices::AddPool(const std::string& node) {
-  const auto slice = [&](const std::string& name, int64_t count) -> Json {
-    return {{"metadata", {{"name", absl::StrCat(node, "-", name)}}},
-            {"spec",
-             {{"driver", kDriver},
-              {"nodeName", node},
-              {"pool", {{"name", node}, {"generation", 1}, {"resourceSliceCount", count}}}}}};
+nlohmann::json RandomDevices::MakeScope() {
+  const auto selector = [&](const char* part, const char* key, const std::string& value) -> Json {
+    const Json requirement = {
+        {"key", key}, {"operator", dice_.Pick({"In", "NotIn"})}, {"values", Json::array({value})}};
+    const Json term = {{part, Json::array({requirement})}};
+    return {{"nodeSelector", {{"nodeSelectorTerms", Json::array({term})}}}};
+  };
+  switch (dice_.Between(0, 3)) {
+    case 0:
+      return {{"allNodes", true}};
+    case 1:
+      return selector("matchFields", "metadata.name", dice_.Pick({"n0", "n1", "n2"}));
+    default:
+      return selector("matchExpressions", "rack", dice_.Pick(Racks()));
+  }
+}
+
+void RandomDevices::AddPool(const std::string& pool, const Json& scope) {
+  const bool of_many = scope.is_null() || !scope.contains("nodeName");
+  const auto slice = [&](const std::string& name, int64_t count) {
+    Json made = {{"metadata", {{"name", absl::StrCat(pool, "-", name)}}},
+                 {"spec",
+                  {{"driver", kDriver},
+                   {"pool", {{"name", pool}, {"generation", 1}, {"resourceSliceCount", count}}}}}};
+    if (scope.is_null()) {
+      made["spec"]["perDeviceNodeSelection"] = true;
+    } else {
+      made["spec"].update(scope);
+    }
+    return made;
   };
   const int64_t sets = partitions_ ? dice_.Between(1, 3) : 0;
   const int64_t halves = dice_.OneIn(4) ? 2 : 1;
-  const int64_t slices = halves + (sets > 0 ? 1 : 0);
+  const int64_t missing = of_many && dice_.OneIn(8) ? 1 : 0;
+  const int64_t slices = halves + (sets > 0 ? 1 : 0) + missing;
   if (sets > 0) {
     Json counters = slice("counters", slices);
     for (int64_t s = 0; s < sets; ++s) {
       const std::string set = absl::StrCat("set-", s);
       const int64_t amount = dice_.Between(2, 8);
-      left_[absl::StrCat(node, "/", set)] = amount;
+      left_[absl::StrCat(pool, "/", set)] = amount;
       counters["spec"]["sharedCounters"].push_back(
           {{"name", set}, {"counters", {{"lanes", {{"value", absl::StrCat(amount)}}}}}});
     }
@@ -93,10 +124,15 @@ void RandomDevices::AddPool(const std::string& node) {
     Json part = slice(absl::StrCat("devices-", half), slices);
     part["spec"]["devices"] = Json::array();
     for (int64_t n = dice_.Between(1, sets > 0 ? 9 : 7); n > 0; --n) {
+      if (of_many && number > 0 && dice_.OneIn(60)) --number;
       const std::string name = absl::StrCat("d", number++);
       Json device = MakeDevice(name);
       if (sets > 0 && !dice_.OneIn(6)) device = MakePartition(name, sets, std::move(device));
-      devices_.emplace_back(node, device);
+      if (scope.is_null()) {
+        device.update(dice_.OneIn(4) ? Json{{"nodeName", dice_.Pick({"n0", "n1", "n2"})}}
+                                     : MakeScope());
+      }
+      devices_.emplace_back(pool, device);
       part["spec"]["devices"].push_back(std::move(device));
     }
     slices_.push_back(std::move(part));
@@ -138,12 +174,15 @@ nlohmann::json RandomDevices::MakePartition(const std::string& name, int64_t set
 }
 
 void RandomDevices::GiveAway() {
-  for (const auto& [node, device] : devices_) {
+  std::set<std::string> given;  // a name may be there twice
+  for (const auto& [pool, device] : devices_) {
     if (!dice_.OneIn(6)) continue;
+    const std::string name = absl::StrCat("given-", pool, "-", device["name"].get<std::string>());
+    if (!given.insert(name).second) continue;
     const bool admin = !partitions_ && dice_.OneIn(4);
     std::vector<std::pair<int64_t*, int64_t>> takes;  // of the counters that it uses
     for (const Json& use : device.value("consumesCounters", Json::array())) {
-      const std::string set = absl::StrCat(node, "/", use["counterSet"].get<std::string>());
+      const std::string set = absl::StrCat(pool, "/", use["counterSet"].get<std::string>());
       const std::string amount = use["counters"]["lanes"]["value"];
       takes.emplace_back(&left_[set], std::stoll(amount));
     }
@@ -153,9 +192,8 @@ void RandomDevices::GiveAway() {
     }
     for (const auto& [left, amount] : takes) *left -= amount;
     Json result = {
-        {"request", "r"}, {"driver", kDriver}, {"pool", node}, {"device", device["name"]}};
+        {"request", "r"}, {"driver", kDriver}, {"pool", pool}, {"device", device["name"]}};
     if (admin) result["adminAccess"] = true;
-    const std::string name = absl::StrCat("given-", node, "-", device["name"].get<std::string>());
     given_.push_back(
         {{"metadata", {{"name", name}, {"namespace", "default"}}},
          {"spec",

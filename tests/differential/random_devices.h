@@ -1,9 +1,10 @@
-// Random devices on a few nodes, and claims that ask for them: selectors in CEL, All,
-// firstAvailable, constraints, taints and tolerations, admin access, partitions.
+// Random devices on a few nodes, of one node each or of several, and claims that ask for them:
+// selectors in CEL, All, firstAvailable, constraints, taints and tolerations, admin access,
+// partitions; of pools of several nodes also such as are incomplete, or have a name twice.
 //
-// What is left out differs by intention (docs/dra.md): pools whose slices are missing, more given
-// away than a counter has, admin access to partitions or in several claims of one pod, and
-// distinctAttribute over several devices of one request.
+// What is left out differs by intention (docs/dra.md): a node's pools whose slices are missing,
+// more given away than a counter has, admin access to partitions or in several claims of one pod,
+// and distinctAttribute over several devices of one request.
 //
 // Determinism: all of it follows from the seed. Thread-safety: one object per thread.
 #pragma once
@@ -24,14 +25,18 @@ class RandomDevices {
  public:
   explicit RandomDevices(uint64_t seed) : dice_(seed) {}
 
-  // {"nodes": [NAME], "resourceSlices", "deviceClasses", "resourceClaims": allocated ones, "asks":
+  // {"nodes": [NAME], "labels": {NAME: {}}, "resourceSlices", "deviceClasses", "resourceClaims":
+  // allocated ones, "asks":
   // [[claim]], each list of a pod's}
   nlohmann::json Make();
 
  private:
   using Json = nlohmann::json;
 
-  void AddPool(const std::string& node);
+  // `scope`: the field that says which nodes can use it; null: each device has one of its own.
+  void AddPool(const std::string& pool, const Json& scope);
+  // One of the fields that admit several nodes or one.
+  Json MakeScope();
   Json MakeDevice(const std::string& name);
   Json MakePartition(const std::string& name, int64_t sets, Json device);
   void GiveAway();
@@ -47,9 +52,10 @@ class RandomDevices {
 
   Dice dice_;
   bool partitions_ = false;
+  Json nodes_ = Json::array(), labels_ = Json::object();
   Json slices_ = Json::array(), classes_ = Json::array(), given_ = Json::array();
-  std::vector<std::pair<std::string, Json>> devices_;  // node, device
-  std::map<std::string, int64_t> left_;                // "node/set": of its counter
+  std::vector<std::pair<std::string, Json>> devices_;  // pool, device
+  std::map<std::string, int64_t> left_;                // "pool/set": of its counter
 };
 
 }  // namespace fairlead::differential

@@ -21,6 +21,7 @@ constexpr char kClasses[] = "/apis/resource.k8s.io/v1/deviceclasses";
 constexpr char kSlices[] = "/apis/resource.k8s.io/v1/resourceslices";
 constexpr char kClaims[] = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims";
 constexpr char kTemplates[] = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates";
+constexpr char kRules[] = "/apis/resource.k8s.io/v1beta2/devicetaintrules";
 constexpr char kFinalizer[] = "resource.kubernetes.io/delete-protection";
 
 // The spec of a claim: so many devices of the class, and its opaque parameters for the driver.
@@ -55,7 +56,9 @@ class ClaimsTest : public IntegrationTest {
     Forget();
   }
   void Forget() {
-    for (const char* collection : {kClaims, kTemplates, kSlices, kClasses}) Empty(collection);
+    for (const char* collection : {kClaims, kTemplates, kSlices, kClasses, kRules}) {
+      Empty(collection);
+    }
   }
   void StartClaimController() {
     Plane* const plane = Plane::Get();
@@ -483,6 +486,109 @@ TEST_F(ClaimsTest, PartitionsAndAdminAccessAreAllocatedInTheServersWords) {
   EndPod("a");
   ASSERT_TRUE(Bound({"b"}));
   EXPECT_EQ(DevicesOf(Claim("whole")), std::vector<std::string>{"n1/whole"});
+}
+
+TEST_F(ClaimsTest, ADeviceThatAnAdminTaintedIsGivenOnceTheRuleIsGone) {
+  MakeDeviceNode("n1", 2);
+  api().Create(kRules,
+               absl::StrCat(R"({"apiVersion":"resource.k8s.io/v1beta2","kind":"DeviceTaintRule",)",
+                            R"("metadata":{"name":"broken"},"spec":{"deviceSelector":{"driver":")",
+                            kDriver, R"(","pool":"n1","device":"nic-0"},)",
+                            R"("taint":{"key":"broken","effect":"NoExecute"}}})"));
+  StartClaimController();
+  Start({});
+  MakeClaim("one");
+  MakeClaim("two", 2);
+  MakeClaimPod("a", R"("resourceClaimName":"one")");
+  ASSERT_TRUE(Bound({"a"}));
+  EXPECT_EQ(DevicesOf(Claim("one")), std::vector<std::string>{"n1/nic-1"});
+  EndPod("a");
+  MakeClaimPod("b", R"("resourceClaimName":"two")");
+  ASSERT_TRUE(Eventually(
+      "the verdict", [this] { return VerdictOf("b") == "InsufficientCapacity"; },
+      [this] { return VerdictOf("b"); }));
+  EXPECT_EQ(NodeOf("b"), "");
+  EXPECT_TRUE(api().Call("DELETE", Path(kRules, "broken")).ok());
+  ASSERT_TRUE(Bound({"b"}));
+  EXPECT_EQ(DevicesOf(Claim("two")), (std::vector<std::string>{"n1/nic-0", "n1/nic-1"}));
+}
+
+// Both pods run: with kube-scheduler, too, evictions are another controller's.
+TEST_F(ClaimsTest, ATaintLeavesWhatRunsAloneAndIsToleratedWithItsSeconds) {
+  MakeDeviceNode("n1", 2);
+  StartClaimController();
+  Start({});
+  MakeClaim("before");
+  MakeClaimPod("a", R"("resourceClaimName":"before")");
+  ASSERT_TRUE(Bound({"a"}));
+  api().Create(kRules, R"({"apiVersion":"resource.k8s.io/v1beta2","kind":"DeviceTaintRule",)"
+                       R"("metadata":{"name":"broken"},"spec":{"deviceSelector":{},)"
+                       R"("taint":{"key":"broken","effect":"NoExecute"}}})");
+  MakeClaim("after");
+  MakeClaimPod("b", R"("resourceClaimName":"after")");
+  ASSERT_TRUE(Eventually(
+      "the verdict", [this] { return VerdictOf("b") == "InsufficientCapacity"; },
+      [this] { return VerdictOf("b"); }));
+  MakeClaimOf("tolerant", absl::StrCat(R"({"devices":{"requests":[{"name":"nic","exactly":{)",
+                                       R"("deviceClassName":")", kDriver,
+                                       R"(","tolerations":[{"key":"broken",)",
+                                       R"("operator":"Exists","effect":"NoExecute",)",
+                                       R"("tolerationSeconds":300}]}}]}})"));
+  MakeClaimPod("c", R"("resourceClaimName":"tolerant")");
+  ASSERT_TRUE(Bound({"c"}));
+  const Json claim = Claim("tolerant");
+  const Json* const results = claim.At({"status", "allocation", "devices", "results"});
+  ASSERT_NE(results, nullptr) << claim.Compact();
+  EXPECT_TRUE(absl::StrContains(results->Compact(), "\"tolerationSeconds\":300"))
+      << results->Compact();
+  EXPECT_EQ(NodeOf("a"), "n1");
+  EXPECT_EQ(NodeOf("b"), "");
+}
+
+// n1 and n2 are in the rack of the fabric, n3 is not. The nodes take one pod each.
+TEST_F(ClaimsTest, ADeviceOfSeveralNodesIsAllocatedOnce) {
+  for (const char* node : {"n1", "n2", "n3"}) MakeNode(node, 0);
+  for (const char* node : {"n1", "n2"}) {
+    api().Merge(Path(kNodes, node), R"({"metadata":{"labels":{"rack":"r0"}}})");
+  }
+  api().Create(
+      kSlices,
+      absl::StrCat(
+          R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice",)",
+          R"("metadata":{"name":"fabric"},"spec":{"driver":")", kDriver,
+          R"(","nodeSelector":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"rack",)",
+          R"("operator":"In","values":["r0"]}]}]},"pool":{"name":"fabric","generation":1,)",
+          R"("resourceSliceCount":1},"devices":[{"name":"port"}]}})"));
+  StartClaimController();
+  ChildProcess& first = Start({});
+  MakeClaim("a");
+  MakeClaim("b");
+  for (const char* pod : {"a", "b"}) {
+    MakeClaimPod(pod, absl::StrCat(R"("resourceClaimName":")", pod, "\""));
+  }
+  ASSERT_TRUE(
+      Eventually("one has it", [this] { return NodeOf("a").empty() != NodeOf("b").empty(); }));
+  const std::string winner = NodeOf("a").empty() ? "b" : "a", other = winner == "a" ? "b" : "a";
+  EXPECT_NE(NodeOf(winner), "n3");
+  EXPECT_EQ(DevicesOf(Claim(winner)), std::vector<std::string>{"fabric/port"});
+  const Json claim = Claim(winner);
+  const Json* const terms = claim.At({"status", "allocation", "nodeSelector", "nodeSelectorTerms"});
+  ASSERT_NE(terms, nullptr) << claim.Compact();
+  EXPECT_EQ(terms->Compact(),
+            R"([{"matchExpressions":[{"key":"rack","operator":"In","values":["r0"]}]}])");
+  ASSERT_TRUE(Eventually(
+      "the verdict", [&] { return VerdictOf(other) == "InsufficientCapacity"; },
+      [&] { return VerdictOf(other); }));
+  // The next process knows who has it.
+  first.Kill();
+  Start({});
+  MakeClaim("c");
+  MakeClaimPod("c", R"("resourceClaimName":"c")");
+  ASSERT_TRUE(Eventually("c waits, too", [this] { return !VerdictOf("c").empty(); }));
+  EXPECT_EQ(NodeOf(other) + NodeOf("c"), "");
+  EndPod(winner);
+  ASSERT_TRUE(Eventually("one of them has it",
+                         [&] { return NodeOf(other).empty() != NodeOf("c").empty(); }));
 }
 
 TEST_F(ClaimsTest, ASharedClaimKeepsItsPodsTogetherAndIsDeallocatedAfterTheLast) {

@@ -109,8 +109,10 @@ bool Plane::Start(const std::string& launcher) {
       ready,
       "--crds",
       absl::StrCat(kSource, "/crds"),
-      "--apiserver-flag=--feature-gates=GenericWorkload=true,TopologyAwareWorkloadScheduling=true",
-      "--apiserver-flag=--runtime-config=scheduling.k8s.io/v1alpha2=true"};
+      "--apiserver-flag=--feature-gates=GenericWorkload=true,TopologyAwareWorkloadScheduling=true,"
+      "DRADeviceTaintRules=true",
+      "--apiserver-flag=--runtime-config=scheduling.k8s.io/v1alpha2=true,"
+      "resource.k8s.io/v1beta2=true"};
   if (const std::string log = Variable("FAIRLEAD_AUDIT_LOG"); !log.empty()) {
     std::filesystem::remove(log);
     command.push_back(absl::StrCat("--apiserver-flag=--audit-policy-file=", kSource,

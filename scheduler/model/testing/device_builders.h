@@ -24,7 +24,7 @@ inline ResourceSlice MakeSlice(absl::string_view node, int64_t devices,
   ResourceSlice out;
   out.meta.name = absl::StrCat(node, "-", driver);
   out.driver = std::string(driver);
-  out.pool = out.node_name = std::string(node);
+  out.pool = out.nodes.name = std::string(node);
   for (int64_t i = 0; i < devices; ++i) out.devices.push_back({absl::StrCat(i), {}, {}});
   return out;
 }

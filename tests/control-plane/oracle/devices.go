@@ -16,6 +16,7 @@ import (
 // are those that have devices already.
 type Devices struct {
 	Nodes          []string                      `json:"nodes"`
+	Labels         map[string]map[string]string  `json:"labels"` // of nodes, by name
 	ResourceSlices []resourceapi.ResourceSlice   `json:"resourceSlices"`
 	DeviceClasses  []resourceapi.DeviceClass     `json:"deviceClasses"`
 	ResourceClaims []resourceapi.ResourceClaim   `json:"resourceClaims"`
@@ -79,7 +80,7 @@ func judgeDevices(ctx context.Context, world *Devices) ([]map[string]DeviceAnswe
 			if err != nil {
 				return nil, err
 			}
-			node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+			node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: world.Labels[name]}}
 			results, err := allocator.Allocate(ctx, node, pointers(claims))
 			one := DeviceAnswer{Allocated: err == nil && len(results) == len(claims)}
 			if err != nil {
