@@ -114,5 +114,33 @@ TEST_F(SharedDevicesTest, APodThatWaitedForATaintedDeviceIsTriedAgainWhenTheRule
   EXPECT_THAT(Of<model::ReserveClaim>(Step(2)), SizeIs(1));
 }
 
+// Upstream's device taint eviction controller deletes the pod.
+TEST_F(SharedDevicesTest, ARuleEvictsNothingAndTheNextPodGetsAnotherDevice) {
+  model::DeviceTaintRule rule;
+  rule.meta.name = "rule";
+  rule.meta.uid = "uid-rule";
+  rule.device = "0";
+  rule.taint = {"broken", "", "NoExecute"};
+  Begin(2);
+  Ask("a", "n1");
+  ASSERT_THAT(Of<model::ReserveClaim>(Step(1)), SizeIs(1));
+  model::ResourceClaim claim = model::testing::Allocated(
+      model::testing::MakeClaim("a", 1, kFabricClass), "fabric", {"0"}, kFabricClass);
+  claim.meta.uid = "uid-claim-a";
+  claim.meta.resource_version = "2";
+  claim.reserved_for = {"uid-ns-a"};
+  Put(claim);
+  model::Pod running = PodBuilder("ns", "a").Queue("team").On("n1").Build();
+  running.spec.resource_claims = {"a"};
+  Put(running);
+  Put(rule);
+  for (int64_t at : {2, 60, 600}) EXPECT_THAT(EvictedIn(Step(at)), IsEmpty());
+  Ask("b", "n1");
+  const auto writes = Of<model::ReserveClaim>(Step(601));
+  ASSERT_THAT(writes, SizeIs(1));
+  EXPECT_EQ(writes[0].name, "b");
+  EXPECT_EQ(writes[0].allocation.devices[0].device, "1");
+}
+
 }  // namespace
 }  // namespace fairlead::core::testing

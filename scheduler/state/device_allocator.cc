@@ -236,8 +236,7 @@ std::vector<std::pair<std::string, int64_t>> DeviceAllocator::CountDevices(
   }
   for (const auto& [name, demand] : demands_) {
     const auto count = std::count_if(devices.begin(), devices.end(), [&](const NodeDevice* device) {
-      return device->device.unusable.empty() && device->suits[demand.index] &&
-             !device->barred[demand.index];
+      return device->device.unusable.empty() && device->suits[demand.index];
     });
     if (count > 0) counts.emplace_back(name, count);
   }

@@ -47,6 +47,8 @@ class Question {
     std::erase_if(held_, [&](const NodeDevice* device) { return can_have(*device); });
   }
 
+  void AllowTainted() { tainted_too_ = true; }
+
   // Of these, partitions are left out for which nothing is left.
   void DropUsedUp() {
     ReadCounters();
@@ -159,7 +161,8 @@ class Question {
     for (size_t i = 0; demand < kMaxDemands && i < devices_.size(); ++i) {
       if (!devices_[i]->suits[demand]) continue;
       ++matching;
-      if (free[i] && devices_[i]->device.unusable.empty() && !devices_[i]->barred[demand]) {
+      if (free[i] && devices_[i]->device.unusable.empty() &&
+          (tainted_too_ || !devices_[i]->barred[demand])) {
         option.devices.push_back(static_cast<int>(i));
       }
     }
@@ -193,6 +196,7 @@ class Question {
   const std::vector<const NodeDevice*>& devices_;
   bool all_known_;
   bool given_ = false;             // what the devices are for was decided elsewhere
+  bool tainted_too_ = false;       // devices count whatever their taints are
   std::vector<bool> free_, seen_;  // by device: can be had; by admin access
   // Whose partitions the node can use; they are in the order of their pools.
   std::vector<const DevicePool*> pools_;
@@ -269,6 +273,7 @@ int64_t CountClaims(const DeviceAllocator& book, absl::string_view node, const C
   const auto most = static_cast<int64_t>(book.inventory().DevicesOf(node).size());
   Question question(book, node);
   question.SetFree([](const NodeDevice&) { return true; });
+  question.AllowTainted();
   question.ReadCounters();
   if (most > 0 && IsOfAdmins(shape)) {
     question.AddClaim(shape);

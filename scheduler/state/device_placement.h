@@ -56,8 +56,10 @@ struct PromisedBesides {
 PlacedDevices PlaceDevices(const DeviceAllocator& book, absl::string_view node,
                            const model::ResourceList& requests, CanHave can_have,
                            const PromisedBesides* besides = nullptr);
-// How many claims of the shape the node could have at most if it were empty. If that is too much
-// to find out, as many as it has devices. Of those that take nothing, kManyClaims.
+// How many claims of the shape the node could have at most if it were empty, and its devices had no
+// taints: a device that is tainted while it is in use counts in what is used, and would otherwise
+// take the place of another. If that is too much to find out, as many as it has devices. Of those
+// that take nothing, kManyClaims.
 inline constexpr int64_t kManyClaims = 1'000'000;
 int64_t CountClaims(const DeviceAllocator& book, absl::string_view node, const ClaimShape& shape);
 

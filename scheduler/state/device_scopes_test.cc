@@ -509,6 +509,36 @@ TEST_F(DeviceScopesTest, AThousandRulesOfLongTextsAreOneTaintEach) {
   EXPECT_THAT(NodesFor(pod), ElementsAre("n0", "n1"));
 }
 
+// What is used counts in the numbers of the node, so it counts in what there is.
+TEST_F(DeviceScopesTest, ATaintedDeviceInUseTakesNoOthersPlace) {
+  const auto numa = [](model::ResourceClaim claim) {
+    claim.constraints.push_back({{}, "gpu.nvidia.com/numa"});
+    return claim;
+  };
+  const auto claim = [&](const char* name, bool shaped) {
+    model::ResourceClaim made = MakeClaim(name, 2, testing::kGpuClass, "q");
+    return shaped ? numa(made) : made;
+  };
+  for (const bool shaped : {false, true}) {
+    SCOPED_TRACE(shaped);
+    const PodId first = AddWith(claim("first", shaped)), next = AddWith(claim("next", shaped));
+    Place(first, "n0");
+    const std::string held = Held("ns/first").front();
+    state_.UpsertDeviceObject(MakeRule("", "n0", held.substr(held.rfind('/') + 1)));
+    EXPECT_TRUE(Suits(next, "n0"));
+    Place(next, "n0");
+    EXPECT_FALSE(Suits(AddWith(claim("last", shaped)), "n0"));
+    state_.RemovePod("ns", "first", "");
+    state_.RemoveResourceClaim("ns", "first");
+    EXPECT_FALSE(Suits(state_.FindPod("ns", "last"), "n0")) << "one is free, and one is tainted";
+    for (const char* name : {"next", "last"}) {
+      state_.RemovePod("ns", name, "");
+      state_.RemoveResourceClaim("ns", name);
+    }
+    state_.RemoveDeviceTaintRule("rule");
+  }
+}
+
 TEST_F(DeviceScopesTest, WhatAPodHasItKeeps) {
   const PodId pod = AddFor("c", 1, testing::kGpuClass);
   Place(pod, "n0");
