@@ -60,8 +60,7 @@ void AddSettings(CLI::App& app, CommonFlags& flags) {
                  "KubeSchedulerConfiguration and FairleadConfiguration, one file")
       ->type_name("FILE")
       ->check(NotBlank);
-  app.add_option("--catalog", flags.catalog,
-                 "Instance types on offer (default: the built-in ones)")
+  app.add_option("--catalog", flags.catalog, "Instance types on offer (default: the built-in ones)")
       ->type_name("FILE")
       ->check(NotBlank);
 }
@@ -215,8 +214,7 @@ class CommandLine {
   }
 
   void AddCatalog() {
-    CLI::App* sub =
-        app_.add_subcommand("catalog", "Instance types on offer, and their prices");
+    CLI::App* sub = app_.add_subcommand("catalog", "Instance types on offer, and their prices");
     AddSettings(*sub, common_);
     sub->add_option("-o,--output", common_.output, kOutputHelp)->type_name("FORMAT");
     sub->footer(
