@@ -1,5 +1,6 @@
 #include "remote-plugins/client.h"
 
+#include <google/protobuf/arena.h>
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
@@ -45,8 +46,7 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> CredentialsFor(
   return grpc::SslCredentials(options);
 }
 
-api::PodOnNode ToMessage(const model::RemoteCall& call) {
-  api::PodOnNode pod;
+void Fill(const model::RemoteCall& call, api::PodOnNode& pod) {
   pod.set_namespace_(call.ns);
   pod.set_name(call.name);
   pod.set_uid(call.uid);
@@ -54,7 +54,6 @@ api::PodOnNode ToMessage(const model::RemoteCall& call) {
   for (const auto& [key, value] : call.labels) (*pod.mutable_labels())[key] = value;
   pod.set_queue(call.queue);
   pod.set_pod_group(call.pod_group);
-  return pod;
 }
 
 absl::Status ToStatus(const grpc::Status& status, const Target& target, absl::Duration timeout,
@@ -79,8 +78,7 @@ void AddAmounts(const model::ResourceList& list, Amounts& amounts) {
   }
 }
 
-api::Node ToMessage(const model::NodeQuestion::SnapshotNode& node) {
-  api::Node out;
+void Fill(const model::NodeQuestion::SnapshotNode& node, api::Node& out) {
   out.set_name(node.node.meta.name);
   for (const auto& [key, value] : node.node.meta.labels) (*out.mutable_labels())[key] = value;
   for (const model::Taint& taint : node.node.taints) {
@@ -92,15 +90,15 @@ api::Node ToMessage(const model::NodeQuestion::SnapshotNode& node) {
   out.set_unschedulable(node.node.unschedulable);
   AddAmounts(node.node.allocatable, *out.mutable_allocatable());
   AddAmounts(node.requested, *out.mutable_requested());
-  return out;
+  out.set_number(node.number);
 }
 
-api::EvaluateNodesRequest ToMessage(const model::NodeQuestion& question, uint64_t session) {
-  api::EvaluateNodesRequest request;
+void Fill(const model::NodeQuestion& question, uint64_t session,
+          api::EvaluateNodesRequest& request) {
   request.set_session(session);
   request.set_base_version(question.base_version);
   request.set_version(question.version);
-  for (const auto& node : question.nodes) *request.add_nodes() = ToMessage(node);
+  for (const auto& node : question.nodes) Fill(node, *request.add_nodes());
   for (const std::string& name : question.gone) request.add_gone(name);
   for (const model::NodeQuestion::AskedClass& asked : question.classes) {
     api::PodClass& added = *request.add_classes();
@@ -110,7 +108,6 @@ api::EvaluateNodesRequest ToMessage(const model::NodeQuestion& question, uint64_
     AddAmounts(asked.requests, *added.mutable_requests());
     added.set_all_nodes(asked.all_nodes);
   }
-  return request;
 }
 
 std::shared_ptr<const model::NodeJudgements> JudgementsIn(
@@ -123,6 +120,12 @@ std::shared_ptr<const model::NodeJudgements> JudgementsIn(
     of_class.nodes.reserve(static_cast<size_t>(said.nodes_size()));
     for (const api::NodeJudgement& node : said.nodes()) {
       of_class.nodes.push_back({node.name(), node.refusal(), node.score()});
+    }
+    of_class.scores.assign(said.scores().begin(), said.scores().end());
+    of_class.refusals.reserve(static_cast<size_t>(said.refusals_size()));
+    for (const api::Refusal& refusal : said.refusals()) {
+      of_class.refusals.push_back(
+          {refusal.reason(), {refusal.nodes().begin(), refusal.nodes().end()}});
     }
   }
   return judgements;
@@ -148,12 +151,14 @@ struct OpenCall {
 
 template <typename Response>
 struct TypedCall final : OpenCall {
-  void Answer() override { done(AnswerIn(ToStatus(status, *target, timeout, permit), response)); }
+  void Answer() override { done(AnswerIn(ToStatus(status, *target, timeout, permit), *response)); }
   const Target* target = nullptr;
   absl::Duration timeout;
   bool permit = false;
   Caller::Done done;
-  Response response;
+  // An answer about nodes may have a message for each: they are made and dropped together.
+  google::protobuf::Arena arena;
+  Response* const response = google::protobuf::Arena::CreateMessage<Response>(&arena);
   std::unique_ptr<grpc::ClientAsyncResponseReader<Response>> reader;
 };
 
@@ -195,11 +200,12 @@ struct Client::Impl {
   template <typename Request, typename Response>
   void Send(const Target& target, const model::RemoteCall& call, Prepare<Request, Response> prepare,
             Caller::Done done) {
-    Request request;
+    google::protobuf::Arena arena;
+    auto& request = *google::protobuf::Arena::CreateMessage<Request>(&arena);
     if constexpr (requires { request.mutable_pod(); }) {
-      *request.mutable_pod() = ToMessage(call);
+      Fill(call, *request.mutable_pod());
     } else {
-      request = ToMessage(*call.question, session);
+      Fill(*call.question, session, request);
     }
     auto sent = std::make_unique<TypedCall<Response>>();
     sent->target = &target;
@@ -215,7 +221,7 @@ struct Client::Impl {
         open.insert(out);
         out->reader = (target.stub.get()->*prepare)(&out->context, request, &queue);
         out->reader->StartCall();
-        out->reader->Finish(&out->response, &out->status, static_cast<OpenCall*>(out));
+        out->reader->Finish(out->response, &out->status, static_cast<OpenCall*>(out));
         return;
       }
     }

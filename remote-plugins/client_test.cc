@@ -25,6 +25,7 @@ namespace {
 namespace api = plugin::v1;
 using model::RemoteCall;
 using model::RemotePoint;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
@@ -62,6 +63,10 @@ class Server final : public api::Plugin::Service {
     for (const api::PodClass& pods : request->classes()) {
       api::ClassJudgement& said = *response->add_classes();
       said.set_number(pods.number());
+      for (const api::Node& node : request->nodes()) said.add_scores(10 * node.number());
+      api::Refusal& refusal = *said.add_refusals();
+      refusal.set_reason("no licence");
+      for (const api::Node& node : request->nodes()) refusal.add_nodes(node.number());
       for (const api::Node& node : request->nodes()) {
         api::NodeJudgement& judgement = *said.add_nodes();
         judgement.set_name(node.name());
@@ -233,11 +238,11 @@ RemoteCall AboutNodes(uint64_t base_version) {
   node.meta.labels.Set("rack", "r7");
   node.taints.push_back({"k", "v", model::TaintEffect::kNoExecute});
   node.allocatable = {{"cpu", 64'000}, {"nvidia.com/gpu", 8'000}};
-  question.nodes.push_back({node, {{"nvidia.com/gpu", 1'500}}});
+  question.nodes.push_back({node, {{"nvidia.com/gpu", 1'500}}, 4});
   node = {};
   node.meta.name = "n2";
   node.unschedulable = true;
-  question.nodes.push_back({node, {}});
+  question.nodes.push_back({node, {}, 9});
   question.gone = {"n3"};
   model::NodeQuestion::AskedClass asked;
   asked.number = 42;
@@ -267,6 +272,11 @@ TEST_F(ClientTest, NodesAreAskedAboutByClass) {
   EXPECT_EQ(nodes[0].refusal, "");
   EXPECT_EQ(nodes[0].score, -7);
   EXPECT_EQ(nodes[1].refusal, "closed");
+  EXPECT_THAT(answer.judgements->classes[0].scores, ElementsAre(40, 90));
+  const auto& refusals = answer.judgements->classes[0].refusals;
+  ASSERT_EQ(refusals.size(), 1u);
+  EXPECT_EQ(refusals[0].reason, "no licence");
+  EXPECT_THAT(refusals[0].nodes, ElementsAre(4, 9));
   for (const char* part :
        {"base_version: 1", "version: 2", "name: \"n1\"", "value: \"r7\"", "effect: \"NoExecute\"",
         "value: 64000", "value: 8\n", "value: 2\n", "gone: \"n3\"", "number: 42",

@@ -51,18 +51,22 @@ std::string Get(const Labels& labels, const char* key) {
   return found == labels.end() ? "" : found->second;
 }
 
-void Judge(const api::PodClass& pods, const api::Node& node, api::NodeJudgement& judgement) {
-  judgement.set_name(node.name());
+// Tells the node by its number: a message for each node would cost more than everything else here.
+// `refusal` is the one of `said`.
+void Judge(const api::PodClass& pods, const api::Node& node, api::ClassJudgement& said,
+           api::Refusal& refusal) {
   const std::string centre = Get(node.labels(), kLabel);
   if (!centre.empty() && centre != Get(pods.labels(), kLabel)) {
-    judgement.set_refusal("node(s) of another cost centre");
+    refusal.add_nodes(node.number());
     return;
   }
   const std::string price = Get(node.labels(), kPrice);
   int cents = 0;
   const auto [end, error] = std::from_chars(price.data(), price.data() + price.size(), cents);
   if (price.empty() || error != std::errc() || end != price.data() + price.size()) return;
-  judgement.set_score(std::clamp(100 - cents, 0, 100));
+  const int number = static_cast<int>(node.number());
+  if (said.scores_size() <= number) said.mutable_scores()->Resize(number + 1, 0);
+  said.set_scores(number, static_cast<uint32_t>(std::clamp(100 - cents, 0, 100)));
 }
 
 // The nodes as one process of Fairlead has told them.
@@ -157,16 +161,18 @@ class CostCentres final
       response.set_need_snapshot(true);
       return;
     }
-    for (const api::Node& node : request.nodes()) copy.nodes[node.name()] = node;
     for (const std::string& name : request.gone()) copy.nodes.erase(name);
+    for (const api::Node& node : request.nodes()) copy.nodes[node.name()] = node;
     copy.version = request.version();
     for (const api::PodClass& pods : request.classes()) {
       api::ClassJudgement& said = *response.add_classes();
       said.set_number(pods.number());
+      api::Refusal& refusal = *said.add_refusals();
+      refusal.set_reason("node(s) of another cost centre");
       if (pods.all_nodes()) {
-        for (const auto& [name, node] : copy.nodes) Judge(pods, node, *said.add_nodes());
+        for (const auto& [name, node] : copy.nodes) Judge(pods, node, said, refusal);
       } else {
-        for (const api::Node& node : request.nodes()) Judge(pods, node, *said.add_nodes());
+        for (const api::Node& node : request.nodes()) Judge(pods, node, said, refusal);
       }
     }
   }

@@ -60,17 +60,13 @@ class CostCentres(plugin_pb2_grpc.PluginServicer):
                 nodes = {}
             elif request.base_version != version:
                 return plugin_pb2.EvaluateNodesResponse(need_snapshot=True)
-            nodes.update((node.name, node) for node in request.nodes)
             for name in request.gone:
                 nodes.pop(name, None)
+            nodes.update((node.name, node) for node in request.nodes)
             self.copies[request.session] = (request.version, nodes)
             return plugin_pb2.EvaluateNodesResponse(
                 classes=[
-                    plugin_pb2.ClassJudgement(
-                        number=pods.number,
-                        nodes=[judge(pods, node) for node in (nodes.values() if pods.all_nodes else request.nodes)],
-                    )
-                    for pods in request.classes
+                    judge(pods, list(nodes.values()) if pods.all_nodes else request.nodes) for pods in request.classes
                 ]
             )
 
@@ -83,12 +79,18 @@ class CostCentres(plugin_pb2_grpc.PluginServicer):
         return plugin_pb2.UnreserveResponse()
 
 
-def judge(pods, node):
-    centre = node.labels.get(LABEL, "")
-    if centre not in ("", pods.labels.get(LABEL, "")):
-        return plugin_pb2.NodeJudgement(name=node.name, refusal="node(s) of another cost centre")
-    price = node.labels.get(PRICE, "")
-    return plugin_pb2.NodeJudgement(name=node.name, score=max(0, 100 - int(price)) if price.isdecimal() else 0)
+def judge(pods, nodes):
+    """Tells the nodes by their numbers: a message for each would cost more than everything else here."""
+    scores = [0] * (1 + max((node.number for node in nodes), default=0))
+    refused = []
+    for node in nodes:
+        if node.labels.get(LABEL, "") not in ("", pods.labels.get(LABEL, "")):
+            refused.append(node.number)
+            continue
+        price = node.labels.get(PRICE, "")
+        scores[node.number] = max(0, 100 - int(price)) if price.isdecimal() else 0
+    refusal = plugin_pb2.Refusal(reason="node(s) of another cost centre", nodes=refused)
+    return plugin_pb2.ClassJudgement(number=pods.number, scores=scores, refusals=[refusal])
 
 
 def say(what, pod):

@@ -19,6 +19,7 @@ struct NodeQuestion {
   struct SnapshotNode {
     Node node;
     ResourceList requested;  // of the pods on it; empty if the plugin does not read that
+    uint32_t number = 0;     // from 1; no other node of the copy has it
   };
   struct AskedClass {
     uint64_t number = 0;  // of the class
@@ -43,12 +44,21 @@ struct NodeJudgement {
   int64_t score = 0;    // 0..100
 };
 
+// Nodes that are refused for the same reason, by number.
+struct NodeRefusal {
+  std::string reason;  // empty: admitted
+  std::vector<uint32_t> nodes;
+};
+
 struct NodeJudgements {
   // Its copy of the nodes is another one: all of them are to be sent.
   bool needs_snapshot = false;
   struct OfClass {
     uint64_t number = 0;
     std::vector<NodeJudgement> nodes;
+    // By number, of nodes that are not in `nodes`. Scores 0..100; beyond the end: 0.
+    std::vector<uint32_t> scores = {};
+    std::vector<NodeRefusal> refusals = {};
   };
   std::vector<OfClass> classes;
 };

@@ -1,6 +1,7 @@
 #include "scheduler/plugins/remote_nodes.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -166,6 +167,7 @@ absl::Time RemoteNodes::wake_at() const {
 model::NodeQuestion::SnapshotNode RemoteNodes::Describe(const state::NodeInfo& node) const {
   model::NodeQuestion::SnapshotNode described;
   described.node = node.registered != nullptr ? *node.registered : node.object;
+  described.number = NumberOf(node.id);
   if (config_.node_usage) {
     described.requested = node.used.ToList(state_->resource_names());
   }
@@ -195,8 +197,7 @@ void RemoteNodes::LoseCopy() {
 }
 
 bool RemoteNodes::AddNodes(model::NodeQuestion& question) {
-  if (confirmed_ > 0) question.gone = std::exchange(gone_, {});
-  gone_.clear();
+  const std::vector<std::string> gone = std::exchange(gone_, {});
   std::sort(dirty_.begin(), dirty_.end());
   const size_t count = std::min(dirty_.size(), kMaxNodes);
   for (size_t i = 0; i < count; ++i) {
@@ -213,6 +214,12 @@ bool RemoteNodes::AddNodes(model::NodeQuestion& question) {
     sent.object_version = node.object_version;
     sent.changed_at = version_;
     question.nodes.push_back(Describe(node));
+  }
+  if (confirmed_ > 0) {
+    // Under the name of some there may be another node by now. If it is not in this question, it
+    // comes in a later one.
+    std::copy_if(gone.begin(), gone.end(), std::back_inserter(question.gone),
+                 [&](const std::string& name) { return !ids_.contains(name); });
   }
   dirty_.erase(dirty_.begin(), dirty_.begin() + static_cast<std::ptrdiff_t>(count));
   if (dirty_.empty()) {
@@ -313,10 +320,9 @@ std::vector<RemoteNodes::Class> RemoteNodes::TakeChanged(absl::Time now) {
 
 void RemoteNodes::Apply(const Question& question, const model::NodeJudgements& judgements,
                         absl::Time now) {
-  const std::vector<model::NodeJudgement> none;
-  absl::flat_hash_map<uint64_t, const std::vector<model::NodeJudgement>*> by_class;
+  absl::flat_hash_map<uint64_t, const model::NodeJudgements::OfClass*> by_class;
   for (const auto& of_class : judgements.classes) {
-    by_class.try_emplace(of_class.number, &of_class.nodes);
+    by_class.try_emplace(of_class.number, &of_class);
   }
   for (const Question::Asked& asked : question.classes) {
     if (Find(asked.of) == nullptr) continue;
@@ -329,7 +335,7 @@ void RemoteNodes::Apply(const Question& question, const model::NodeJudgements& j
     const std::vector<Slot> former = row.by_node;
     const bool awaited = row.judged_at == 0 || row.judged_at < objects_at_ || !failure_.empty();
     const auto said = by_class.find(asked.of.serial);
-    Judge(question, asked, said == by_class.end() ? none : *said->second, row);
+    Judge(question, asked, said == by_class.end() ? nullptr : said->second, row);
     // What was judged before may have grown too old meanwhile: then all nodes are asked about.
     if (asked.all_nodes || row.judged_at > 0) row.judged_at = question.version;
     // An answer about some of the nodes makes the others no younger.
@@ -340,38 +346,60 @@ void RemoteNodes::Apply(const Question& question, const model::NodeJudgements& j
 }
 
 void RemoteNodes::Judge(const Question& question, const Question::Asked& asked,
-                        const std::vector<model::NodeJudgement>& nodes, Row& row) {
-  const auto was_asked = [&](state::NodeId id) {
-    return !sent_[id].name.empty() && (asked.all_nodes || sent_[id].changed_at == question.version);
-  };
+                        const model::NodeJudgements::OfClass* said, Row& row) {
   row.by_node.resize(sent_.size());
   if (asked.all_nodes) row.reasons.clear();
+  // Nodes about which the answer has still to be read.
+  std::vector<bool> open(sent_.size(), false);
   for (state::NodeId id = 0; id < sent_.size(); ++id) {
-    if (!was_asked(id)) continue;
-    row.by_node[id] = {};
-    row.by_node[id].is = Slot::Is::kAdmitted;
-    row.by_node[id].object_version = sent_[id].object_version;
+    const Sent& sent = sent_[id];
+    if (sent.name.empty() || !(asked.all_nodes || sent.changed_at == question.version)) continue;
+    open[id] = true;
+    Slot& slot = row.by_node[id];
+    slot = {};
+    slot.is = Slot::Is::kAdmitted;
+    slot.object_version = sent.object_version;
+    if (said != nullptr && NumberOf(id) < said->scores.size()) {
+      slot.score = static_cast<uint8_t>(
+          std::min<uint64_t>(said->scores[NumberOf(id)], uint64_t{framework::kMaxNodeScore}));
+    }
   }
-  std::vector<bool> seen(sent_.size(), false);
-  for (const model::NodeJudgement& judgement : nodes) {
+  if (said == nullptr) return;
+  for (const model::NodeJudgement& judgement : said->nodes) {
     const auto found = ids_.find(judgement.node);
-    if (found == ids_.end() || !was_asked(found->second) || seen[found->second]) continue;
-    seen[found->second] = true;
+    if (found == ids_.end() || !open[found->second]) continue;
+    open[found->second] = false;
     Slot& slot = row.by_node[found->second];
     slot.score =
         static_cast<uint8_t>(std::clamp<int64_t>(judgement.score, 0, framework::kMaxNodeScore));
     if (judgement.refusal.empty()) continue;
     slot.is = Slot::Is::kRefused;
-    const std::string reason = TruncateUtf8(judgement.refusal, kMaxReasonBytes);
-    auto known = std::find(row.reasons.begin(), row.reasons.end(), reason);
-    if (known == row.reasons.end() && row.reasons.size() >= kMaxReasons) {
-      known = std::prev(row.reasons.end());
-      *known = absl::StrCat("node(s) that plugin ", config_.name, " refuses");
-    } else if (known == row.reasons.end()) {
-      known = row.reasons.insert(known, reason);
-    }
-    slot.reason = static_cast<uint16_t>(known - row.reasons.begin());
+    slot.reason = ReasonIn(row, judgement.refusal);
   }
+  for (const model::NodeRefusal& refusal : said->refusals) {
+    std::optional<uint16_t> reason;
+    for (const uint32_t number : refusal.nodes) {
+      if (number == 0 || number > open.size() || !open[number - 1]) continue;
+      open[number - 1] = false;
+      if (refusal.reason.empty()) continue;
+      if (!reason.has_value()) reason = ReasonIn(row, refusal.reason);
+      Slot& slot = row.by_node[number - 1];
+      slot.is = Slot::Is::kRefused;
+      slot.reason = *reason;
+    }
+  }
+}
+
+uint16_t RemoteNodes::ReasonIn(Row& row, absl::string_view refusal) const {
+  const std::string reason = TruncateUtf8(refusal, kMaxReasonBytes);
+  auto known = std::find(row.reasons.begin(), row.reasons.end(), reason);
+  if (known == row.reasons.end() && row.reasons.size() >= kMaxReasons) {
+    known = std::prev(row.reasons.end());
+    *known = absl::StrCat("node(s) that plugin ", config_.name, " refuses");
+  } else if (known == row.reasons.end()) {
+    known = row.reasons.insert(known, reason);
+  }
+  return static_cast<uint16_t>(known - row.reasons.begin());
 }
 
 }  // namespace fairlead::plugins

@@ -106,6 +106,8 @@ class RemoteNodes final : public state::StateSubscriber {
     std::vector<Asked> classes;
   };
 
+  // Node.number of the protocol.
+  static uint32_t NumberOf(state::NodeId id) { return id + 1; }
   [[nodiscard]] const state::PodClass* Find(const Class& of) const;
   [[nodiscard]] const Row* RowOf(state::PodClassId id, uint64_t serial) const;
   // When the class is to be asked about; infinite past: it waits for that.
@@ -123,8 +125,11 @@ class RemoteNodes final : public state::StateSubscriber {
   [[nodiscard]] model::NodeQuestion::SnapshotNode Describe(const state::NodeInfo& node) const;
   [[nodiscard]] model::NodeQuestion::AskedClass Describe(const state::PodClass& pod_class) const;
   void Apply(const Question& question, const model::NodeJudgements& judgements, absl::Time now);
+  // `said` may be null.
   void Judge(const Question& question, const Question::Asked& asked,
-             const std::vector<model::NodeJudgement>& nodes, Row& row);
+             const model::NodeJudgements::OfClass* said, Row& row);
+  // The place of the reason in the row.
+  uint16_t ReasonIn(Row& row, absl::string_view refusal) const;
   void Failed(const Question& question, const absl::Status& status, absl::Time now);
   void SetPasses(bool passes);
 

@@ -90,6 +90,21 @@ class RemoteNodesTest : public ::testing::Test {
     for (const auto& asked : question_->classes) said->classes.push_back({asked.number, nodes});
     plugin_->Answered(number_, {absl::OkStatus(), "", said}, Time(at_ms));
   }
+  // By numbers, about the first class of the question.
+  void AnswerInShort(NodeJudgements::OfClass of_class) {
+    of_class.number = question_->classes[0].number;
+    auto said = std::make_shared<NodeJudgements>();
+    said->classes.push_back(std::move(of_class));
+    plugin_->Answered(number_, {absl::OkStatus(), "", said}, Time(0));
+  }
+  // In the question.
+  uint32_t NumberOf(const std::string& node) {
+    for (const auto& asked : question_->nodes) {
+      if (asked.node.meta.name == node) return asked.number;
+    }
+    ADD_FAILURE() << "no node " << node;
+    return 0;
+  }
   void Fail(absl::Status status, int64_t at_ms = 0) {
     plugin_->Answered(number_, {std::move(status)}, Time(at_ms));
   }
@@ -159,6 +174,141 @@ TEST_F(RemoteNodesTest, WhatIsNotNamedIsAdmittedAndWhatWasNotAskedHasNoEffect) {
   Answer({{"c", "", 900}, {"b", "no", 0}});
   EXPECT_EQ(Says("cad", "b"), "yes 0") << "not asked about";
   EXPECT_EQ(Says("cad", "c"), "yes 100") << "scores end at 100";
+}
+
+TEST_F(RemoteNodesTest, AnswersMayTellNodesByTheirNumbers) {
+  for (const char* name : {"a", "b", "c", "d", "e"}) AddNode(name);
+  Start();
+  Question();
+  // The score of number 0 is of no node; beyond the end of the scores it is 0.
+  std::vector<uint32_t> scores(5, 50);
+  for (const char* name : {"a", "b", "c", "d", "e"}) {
+    ASSERT_GT(NumberOf(name), 0u);
+    ASSERT_LE(NumberOf(name), 5u);
+  }
+  ASSERT_EQ(NumberOf("e"), 5u);
+  scores[NumberOf("a")] = 7;
+  scores[NumberOf("b")] = 4'000'000'000;
+  scores[NumberOf("c")] = 30;
+  const uint32_t c = NumberOf("c"), d = NumberOf("d");
+  AnswerInShort({0, {}, scores, {{"too hot", {0, c, 4'294'967'295, 6, c}}, {"too cold", {c, d}}}});
+  EXPECT_EQ(Changed(), 1u);
+  EXPECT_EQ(Says("cad", "a"), "yes 7");
+  EXPECT_EQ(Says("cad", "b"), "yes 100") << "scores end at 100";
+  EXPECT_EQ(Says("cad", "c"), "too hot") << "the first one";
+  EXPECT_EQ(Says("cad", "d"), "too cold");
+  EXPECT_EQ(Says("cad", "e"), "yes 0") << "it has no score";
+  EXPECT_EQ(Awaits("cad"), "");
+}
+
+TEST_F(RemoteNodesTest, WhatIsSaidOfANameGoesBeforeWhatIsSaidOfItsNumber) {
+  for (const char* name : {"a", "b", "c"}) AddNode(name);
+  Start();
+  Question();
+  const uint32_t a = NumberOf("a"), b = NumberOf("b"), c = NumberOf("c");
+  ASSERT_THAT((std::vector{a, b, c}), ::testing::UnorderedElementsAre(1u, 2u, 3u));
+  AnswerInShort({0,
+                 {{"a", "", 5}, {"b", "closed", 0}},
+                 {60, 60, 60, 60},
+                 {{"not a", {a}}, {"", {b}}, {"", {c}}, {"not c", {c}}}});
+  EXPECT_EQ(Says("cad", "a"), "yes 5");
+  EXPECT_EQ(Says("cad", "b"), "closed");
+  EXPECT_EQ(Says("cad", "c"), "yes 60");
+}
+
+TEST_F(RemoteNodesTest, NumbersOfNodesThatWereNotAskedAboutHaveNoEffect) {
+  AddNode("a");
+  AddNode("b");
+  Start();
+  Question();
+  const uint32_t a = NumberOf("a"), b = NumberOf("b");
+  AddNode("late");
+  state_.RemoveNode("b", "");
+  AddNode("c");  // in its row
+  std::vector<uint32_t> scores(8, 9);
+  AnswerInShort({0, {}, scores, {{"no", {b, 3, 4}}}});
+  EXPECT_EQ(Says("cad", "a"), "yes 9");
+  EXPECT_EQ(Says("cad", "c"), kNotYet);
+  EXPECT_EQ(Says("cad", "late"), kNotYet);
+  EXPECT_EQ(Question(), "change [c late] gone [b] cad these");
+  EXPECT_EQ(NumberOf("c"), b) << "a number goes to another node";
+  AnswerInShort({0, {}, {}, {{"no", {a, NumberOf("late")}}}});
+  EXPECT_EQ(Says("cad", "a"), "yes 9") << "not asked about";
+  EXPECT_EQ(Says("cad", "c"), "yes 0");
+  EXPECT_EQ(Says("cad", "late"), "no");
+}
+
+TEST_F(RemoteNodesTest, WhatIsWrongInTheAnswerAboutOneClassHarmsNoOther) {
+  AddNode("a");
+  waiting_ = {"cad", "sim"};
+  Start();
+  Question();
+  ASSERT_EQ(question_->classes.size(), 2u);
+  const uint32_t a = NumberOf("a");
+  auto said = std::make_shared<NodeJudgements>();
+  const uint64_t first = question_->classes[0].number, second = question_->classes[1].number;
+  const std::vector<uint32_t> too_many(100'000, 77);
+  said->classes.push_back({first, {}, too_many, {{"no", {0, 9, 4'294'967'295}}}});
+  said->classes.push_back({second, {}, {0, 5}, {{"closed", {a}}}});
+  said->classes.push_back({first, {}, {0, 1}, {{"the second answer", {a}}}});
+  said->classes.push_back({second + first, {}, {0, 1}, {{"of no class", {a}}}});
+  plugin_->Answered(number_, {absl::OkStatus(), "", said}, Time(0));
+  EXPECT_EQ(Says("cad", "a"), "yes 77");
+  EXPECT_EQ(Says("sim", "a"), "closed");
+}
+
+TEST_F(RemoteNodesTest, ReasonsByNumberHaveBoundsToo) {
+  constexpr uint32_t kNodes = 80;
+  for (uint32_t i = 0; i < kNodes; ++i) AddNode(absl::StrCat("n", i));
+  Start();
+  Question();
+  NodeJudgements::OfClass of_class;
+  for (uint32_t i = 0; i < kNodes; ++i) {
+    of_class.refusals.push_back(
+        {absl::StrCat(i, std::string(1000, 'x')), {NumberOf(absl::StrCat("n", i))}});
+  }
+  AnswerInShort(std::move(of_class));
+  EXPECT_EQ(Says("cad", "n0"),
+            absl::StrCat("0", std::string(RemoteNodes::kMaxReasonBytes - 1, 'x')));
+  EXPECT_EQ(Says("cad", "n79"), "node(s) that plugin Centres refuses");
+}
+
+// Else a program that reads `gone` last would lose it.
+TEST_F(RemoteNodesTest, ANodeThatCameBackUnderItsNameIsNotGone) {
+  AddNode("a");
+  AddNode("b");
+  Start();
+  Question();
+  Answer({});
+  state_.RemoveNode("a", "");
+  state_.RemoveNode("b", "");
+  AddNode("a");  // in the row of b
+  AddNode("x");
+  EXPECT_EQ(Question(), "change [x a] gone [b] cad these");
+  Answer({{"a", "", 4}, {"x", "", 5}});
+  EXPECT_EQ(Says("cad", "a"), "yes 4");
+  EXPECT_EQ(Says("cad", "x"), "yes 5");
+  EXPECT_EQ(plugin_->CheckConsistency(), "");
+}
+
+TEST_F(RemoteNodesTest, ANodeThatComesBackInALaterPartIsGoneUntilThen) {
+  AddNode("a");
+  for (size_t i = 0; i < RemoteNodes::kMaxNodes - 1; ++i) AddNode(absl::StrCat("n", i));
+  Start();
+  Question();
+  Answer({});
+  state_.RemoveNode("a", "");
+  AddNode("x");  // in its row
+  AddNode("a");
+  for (size_t i = 0; i < RemoteNodes::kMaxNodes - 1; ++i) {
+    model::Node changed = MakeNode(absl::StrCat("n", i), 8, 64, 64);
+    changed.meta.labels.Set("changed", "yes");
+    state_.UpsertNode(changed);
+  }
+  EXPECT_THAT(Question(), HasSubstr("] gone [a] "));
+  EXPECT_EQ(question_->nodes.size(), RemoteNodes::kMaxNodes);
+  Answer({});
+  EXPECT_EQ(Question(), "change [a] gone [] cad all");
 }
 
 TEST_F(RemoteNodesTest, AnAnswerAboutAnotherClassHasNoEffect) {

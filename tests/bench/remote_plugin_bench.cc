@@ -35,16 +35,17 @@ class Shelves final : public api::Plugin::Service {
   grpc::Status EvaluateNodes(grpc::ServerContext*, const api::EvaluateNodesRequest* request,
                              api::EvaluateNodesResponse* response) override {
     if (request->base_version() == 0) nodes_.clear();
-    for (const api::Node& node : request->nodes()) nodes_[node.name()] = node;
     for (const std::string& name : request->gone()) nodes_.erase(name);
+    for (const api::Node& node : request->nodes()) nodes_[node.name()] = node;
     for (const api::PodClass& pods : request->classes()) {
       api::ClassJudgement& said = *response->add_classes();
       said.set_number(pods.number());
       for (const auto& [name, node] : nodes_) {
-        api::NodeJudgement& judgement = *said.add_nodes();
-        judgement.set_name(name);
         const auto shelf = node.labels().find(kShelf);
-        judgement.set_score(shelf == node.labels().end() ? 0 : 10 * (shelf->second[0] - '0'));
+        const int size = static_cast<int>(node.number()) + 1;
+        if (said.scores_size() < size) said.mutable_scores()->Resize(size, 0);
+        const int score = shelf == node.labels().end() ? 0 : 10 * (shelf->second[0] - '0');
+        said.set_scores(static_cast<int>(node.number()), static_cast<uint32_t>(score));
       }
     }
     return grpc::Status::OK;
