@@ -36,8 +36,17 @@ void NodeOrders::Put(Group& group, const Entry& entry) {
     group.others.insert(group.best);
     group.best = entry;
   } else {
-    // While an order is built its nodes come by name, and most score alike: each is the last.
-    group.others.insert(group.others.end(), entry);
+    group.others.insert(entry);
+  }
+}
+
+void NodeOrders::PutAll(Group& group, std::vector<Entry> entries) {
+  if (entries.empty()) return;
+  // They come by name, and often score alike.
+  if (!std::is_sorted(entries.begin(), entries.end())) std::sort(entries.begin(), entries.end());
+  group.best = entries.front();
+  for (size_t i = 1; i < entries.size(); ++i) {
+    group.others.insert(group.others.end(), entries[i]);
   }
 }
 
@@ -115,13 +124,20 @@ void NodeOrders::Refile(Order& order, state::PodClassId pod_class, const Slot& f
 void NodeOrders::Renew(Order& order, state::PodClassId pod_class, state::NodeId id,
                        uint64_t& work) {
   if (id >= order.slots.size()) order.slots.resize(id + 1);
+  // A node that changed several times is among the changes as often.
+  if (order.slots[id].version == state_.node(id).version) return;
+  const Slot former = order.slots[id];
+  const bool regroup = RenewSlot(order, pod_class, id, work);
+  Refile(order, pod_class, former, id, regroup);
+}
+
+bool NodeOrders::RenewSlot(Order& order, state::PodClassId pod_class, state::NodeId id,
+                           uint64_t& work) {
   Slot& slot = order.slots[id];
   const state::NodeInfo& node = state_.node(id);
-  // A node that changed several times is among the changes as often.
-  if (slot.version == node.version) return;
-  slot.version = node.version;
-  const Slot former = slot;
+  const bool object_fitted = slot.object_fits;
   bool regroup = order.marks_by_usage;
+  slot.version = node.version;
   slot.fits = node.id == id && node.exists;
   if (!slot.fits) {
     slot.object_fits = false;
@@ -134,8 +150,8 @@ void NodeOrders::Renew(Order& order, state::PodClassId pod_class, state::NodeId 
       slot.admitted = Admits(pod_class, node, order.domains->many);
     }
   }
-  order.suitable += (slot.object_fits ? 1 : 0) - (former.object_fits ? 1 : 0);
-  Refile(order, pod_class, former, id, regroup);
+  order.suitable += (slot.object_fits ? 1 : 0) - (object_fitted ? 1 : 0);
+  return regroup;
 }
 
 void NodeOrders::Look(Slot& slot, const framework::ClassPlugins& plugins,
@@ -144,13 +160,14 @@ void NodeOrders::Look(Slot& slot, const framework::ClassPlugins& plugins,
   if (slot.object_version != node.object_version) {
     slot.object_version = node.object_version;
     slot.object_fits = Feasibility::MayHold(framework_, plugins, context, node);
+    if (slot.object_fits) slot.object_score = plugins.ObjectScore(context, node);
   }
   slot.fits = slot.object_fits && plugins.FilterNodeUsage(context, node) &&
               (holds_ == Holds::kAllThatFit || FitsIdle(framework_, context, node));
   if (!slot.fits) return;
   slot.ordered = !node.TakesBindings();
   slot.fits = !slot.ordered || capacity_ != Capacity::kNow;
-  slot.minus_score = -plugins.Score(context, node);
+  slot.minus_score = -plugins.Score(context, node, slot.object_score);
   slot.name_rank = node.name_rank;
 }
 
@@ -218,8 +235,19 @@ void NodeOrders::Build(Order& order, state::PodClassId pod_class, uint64_t& work
   if (order.domains != nullptr) {
     order.domains->thresholds = ThresholdsOf(*order.domains, pod_class);
   }
+  std::vector<std::vector<Entry>> entries;  // by group
   for (const auto& [name, id] : state_.nodes_by_name()) {
-    if (state_.node(id).kind != state::NodeKind::kVirtual) Renew(order, pod_class, id, work);
+    if (state_.node(id).kind == state::NodeKind::kVirtual) continue;
+    if (id >= order.slots.size()) order.slots.resize(id + 1);
+    RenewSlot(order, pod_class, id, work);
+    Slot& slot = order.slots[id];
+    if (!slot.IsIn()) continue;
+    slot.group = GroupOf(order, pod_class, id);
+    if (slot.group >= entries.size()) entries.resize(slot.group + 1);
+    entries[slot.group].push_back(slot.AsEntry(id));
+  }
+  for (size_t group = 0; group < entries.size(); ++group) {
+    PutAll(order.groups[group], std::move(entries[group]));
   }
 }
 

@@ -301,7 +301,9 @@ ClassPlugins Framework::PluginsOf(const state::PodClass& pod_class) const {
         .push_back(filter.plugin);
   }
   for (const Scorer& score : run.scores) {
-    if (score.plugin->ScoreApplies(pod_class)) found.scores.push_back({score.plugin, score.worth});
+    if (!score.plugin->ScoreApplies(pod_class)) continue;
+    (score.depends == Depends::kNodeObject ? found.object_scores : found.other_scores)
+        .push_back({score.plugin, score.worth});
   }
   return found;
 }
@@ -315,6 +317,16 @@ bool AllPass(const std::vector<const FilterPlugin*>& filters, const Context& con
   });
 }
 
+int64_t SumOf(const std::vector<ClassPlugins::Scorer>& scores, const Context& context,
+              const state::NodeInfo& node) {
+  int64_t sum = 0;
+  for (const ClassPlugins::Scorer& score : scores) {
+    sum = model::SaturatingAdd(
+        sum, model::SaturatingMultiply(score.worth, score.plugin->Score(context, node)));
+  }
+  return sum;
+}
+
 }  // namespace
 
 bool ClassPlugins::FilterNodeObject(const Context& context, const state::NodeInfo& node) const {
@@ -325,13 +337,13 @@ bool ClassPlugins::FilterNodeUsage(const Context& context, const state::NodeInfo
   return AllPass(usage_filters, context, node);
 }
 
-int64_t ClassPlugins::Score(const Context& context, const state::NodeInfo& node) const {
-  int64_t total = 0;
-  for (const Scorer& score : scores) {
-    total = model::SaturatingAdd(
-        total, model::SaturatingMultiply(score.worth, score.plugin->Score(context, node)));
-  }
-  return total;
+int64_t ClassPlugins::ObjectScore(const Context& context, const state::NodeInfo& node) const {
+  return SumOf(object_scores, context, node);
+}
+
+int64_t ClassPlugins::Score(const Context& context, const state::NodeInfo& node,
+                            int64_t object_score) const {
+  return model::SaturatingAdd(object_score, SumOf(other_scores, context, node));
 }
 
 bool Framework::ChecksAmountOf(const state::ClusterState& state,
@@ -345,13 +357,15 @@ bool Framework::ChecksAmountOf(const state::ClusterState& state,
 }
 
 int64_t Framework::Score(const Context& context, const state::NodeInfo& node) const {
-  int64_t total = 0;
+  // Summed as ClassPlugins does: sums that saturate depend on the order.
+  int64_t by_object = 0, others = 0;
   for (const Scorer& score : RunOf(context.pod_class).scores) {
     if (!score.plugin->ScoreApplies(context.pod_class)) continue;
+    int64_t& sum = score.depends == Depends::kNodeObject ? by_object : others;
     const int64_t points = score.plugin->Score(context, node);
-    total = model::SaturatingAdd(total, model::SaturatingMultiply(score.worth, points));
+    sum = model::SaturatingAdd(sum, model::SaturatingMultiply(score.worth, points));
   }
-  return total;
+  return model::SaturatingAdd(by_object, others);
 }
 
 std::vector<int64_t> Framework::ScoreKinds(const Context& context,

@@ -276,11 +276,18 @@ struct ClassPlugins {
     const ScorePlugin* plugin;
     int64_t worth;  // of one point
   };
-  std::vector<Scorer> scores;
+  std::vector<Scorer> object_scores;  // of Depends::kNodeObject
+  std::vector<Scorer> other_scores;
   // As Framework::FilterNodeObject(), FilterNodeUsage() without reasons, and Score() say.
   [[nodiscard]] bool FilterNodeObject(const Context& context, const state::NodeInfo& node) const;
   [[nodiscard]] bool FilterNodeUsage(const Context& context, const state::NodeInfo& node) const;
-  [[nodiscard]] int64_t Score(const Context& context, const state::NodeInfo& node) const;
+  [[nodiscard]] int64_t Score(const Context& context, const state::NodeInfo& node) const {
+    return Score(context, node, ObjectScore(context, node));
+  }
+  // Its part that holds as long as the node's object; and the whole, with that part.
+  [[nodiscard]] int64_t ObjectScore(const Context& context, const state::NodeInfo& node) const;
+  [[nodiscard]] int64_t Score(const Context& context, const state::NodeInfo& node,
+                              int64_t object_score) const;
 };
 
 class JudgingPlugin;

@@ -63,6 +63,7 @@ class ToyScore : public ScorePlugin {
  public:
   explicit ToyScore(absl::string_view args) : behaviour_(args), max_(args.find('m') != args.npos) {}
   absl::string_view Name() const override {
+    if constexpr (kDepends == Depends::kNodeObject) return "ObjectScore";
     return kDepends == Depends::kCluster ? "ClusterScore" : "Score";
   }
   Depends DependsOn() const override { return kDepends; }
@@ -119,6 +120,7 @@ class FrameworkTest : public ::testing::Test {
     Add("Usage", FactoryOf<ToyFilter<Depends::kNodeUsage>>());
     Add("Cluster", FactoryOf<ToyFilter<Depends::kCluster>>());
     Add("Score", FactoryOf<ToyScore<Depends::kNodeUsage>>());
+    Add("ObjectScore", FactoryOf<ToyScore<Depends::kNodeObject>>());
     Add("ClusterScore", FactoryOf<ToyScore<Depends::kCluster>>());
     Add("Both", [](absl::string_view) -> absl::StatusOr<std::unique_ptr<Plugin>> {
       return std::make_unique<Both>();
@@ -255,6 +257,7 @@ TEST_F(FrameworkTest, ThePluginsOfAClassAnswerAsTheFramework) {
                                  {"Object", 1, object},
                                  {"Cluster", 1, cluster},
                                  {"Score", 5, score},
+                                 {"ObjectScore", 2, score},
                                  {"ClusterScore", 3}});
           const ClassPlugins plugins = framework->PluginsOf(Class());
           const auto where = [&] { return absl::StrCat(object, "|", usage, "|", cluster); };
@@ -265,6 +268,9 @@ TEST_F(FrameworkTest, ThePluginsOfAClassAnswerAsTheFramework) {
                     framework->FilterNodeUsage(Ctx(), Node(), nullptr))
               << where();
           EXPECT_EQ(plugins.Score(Ctx(), Node()), framework->Score(Ctx(), Node())) << score;
+          const int64_t by_object = plugins.ObjectScore(Ctx(), Node());
+          EXPECT_EQ(by_object, Make({{"ObjectScore", 2, score}})->Score(Ctx(), Node())) << score;
+          EXPECT_EQ(plugins.Score(Ctx(), Node(), by_object), framework->Score(Ctx(), Node()));
           EXPECT_EQ(plugins.node_local, framework->NodeLocal(Class())) << where();
         }
       }
