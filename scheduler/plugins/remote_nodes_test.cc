@@ -11,130 +11,17 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "scheduler/model/testing/builders.h"
-#include "scheduler/plugins/remote_plugin.h"
+#include "scheduler/plugins/remote_nodes_testing.h"
 
 namespace fairlead::plugins {
 namespace {
 
 using model::NodeJudgement;
 using model::NodeJudgements;
-using model::NodeQuestion;
-using model::RemoteCall;
-using model::testing::At;
 using model::testing::MakeNode;
 using model::testing::PodBuilder;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-constexpr char kCentre[] = "example.com/cost-centre";
-
-class RemoteNodesTest : public ::testing::Test {
- protected:
-  RemoteNodesTest() : state_(Options()) {
-    config_.name = "Centres";
-    config_.pod_labels = {kCentre};
-  }
-  static state::StateOptions Options() {
-    state::StateOptions options;
-    options.scheduler_names = {"fairlead"};
-    options.plugin_labels = {kCentre};
-    return options;
-  }
-  ~RemoteNodesTest() override { Detach(); }
-
-  void Start(bool filter = true, bool score = true) {
-    plugin_ = std::make_unique<RemotePlugin>(config_);
-    plugin_->JudgeAt(filter, score);
-    subscriber_ = plugin_->Follow(&state_);
-    ASSERT_NE(subscriber_, nullptr);
-    state_.Subscribe(subscriber_);
-  }
-  void Detach() {
-    if (subscriber_ != nullptr) state_.Unsubscribe(subscriber_);
-    subscriber_ = nullptr;
-  }
-  void AddNode(const std::string& name) { state_.UpsertNode(MakeNode(name, 8, 64, 64)); }
-  // A pod of the cost centre waits; pods of one centre are one class.
-  state::PodClassId Waits(const std::string& centre) {
-    const std::string name = "pod-" + centre;
-    if (state_.FindPod("ns", name) == state::kNoId) {
-      state_.UpsertPod(PodBuilder("ns", name).Queue("q").Label(kCentre, centre).Build());
-    }
-    return state_.pod(state_.FindPod("ns", name)).pod_class;
-  }
-  // The pods wait, and the plugin is asked for its calls: the question as text, "" if none.
-  std::string Question(int64_t at_ms = 0) {
-    std::vector<state::PodClassId> classes;
-    for (const std::string& centre : waiting_) classes.push_back(Waits(centre));
-    plugin_->PodsWait(classes);
-    const std::vector<RemoteCall> calls = plugin_->TakeCalls(Time(at_ms));
-    if (calls.empty()) return "";
-    EXPECT_EQ(calls.size(), 1u) << "one at a time";
-    EXPECT_EQ(calls[0].point, model::RemotePoint::kEvaluateNodes);
-    question_ = calls[0].question;
-    number_ = calls[0].number;
-    std::vector<std::string> nodes, classes_asked;
-    for (const auto& node : question_->nodes) nodes.push_back(node.node.meta.name);
-    for (const auto& asked : question_->classes) {
-      classes_asked.push_back(
-          absl::StrCat(asked.labels.Get(kCentre), asked.all_nodes ? " all" : " these"));
-    }
-    return absl::StrCat(question_->base_version == 0 ? "copy" : "change", " [",
-                        absl::StrJoin(nodes, " "), "] gone [", absl::StrJoin(question_->gone, " "),
-                        "] ", absl::StrJoin(classes_asked, ", "));
-  }
-  static absl::Time Time(int64_t at_ms) { return At(0) + absl::Milliseconds(at_ms); }
-  // The same for all classes of the question.
-  void Answer(std::vector<NodeJudgement> nodes, int64_t at_ms = 0) {
-    auto said = std::make_shared<NodeJudgements>();
-    for (const auto& asked : question_->classes) said->classes.push_back({asked.number, nodes});
-    plugin_->Answered(number_, {absl::OkStatus(), "", said}, Time(at_ms));
-  }
-  // By numbers, about the first class of the question.
-  void AnswerInShort(NodeJudgements::OfClass of_class) {
-    of_class.number = question_->classes[0].number;
-    auto said = std::make_shared<NodeJudgements>();
-    said->classes.push_back(std::move(of_class));
-    plugin_->Answered(number_, {absl::OkStatus(), "", said}, Time(0));
-  }
-  // In the question.
-  uint32_t NumberOf(const std::string& node) {
-    for (const auto& asked : question_->nodes) {
-      if (asked.node.meta.name == node) return asked.number;
-    }
-    ADD_FAILURE() << "no node " << node;
-    return 0;
-  }
-  void Fail(absl::Status status, int64_t at_ms = 0) {
-    plugin_->Answered(number_, {std::move(status)}, Time(at_ms));
-  }
-  // "yes 7", or the reason.
-  std::string Says(const std::string& centre, const std::string& node) {
-    const state::PodClassId id = Waits(centre);
-    const framework::Context context{state_, state_.pod_class(id), id};
-    const state::NodeInfo& info = state_.node(state_.FindNode(node));
-    framework::Status why;
-    if (!plugin_->Filter(context, info, &why)) {
-      EXPECT_EQ(why.code, framework::Code::kUnschedulableAndUnresolvable);
-      return why.reason;
-    }
-    return absl::StrCat("yes ", plugin_->Score(context, info));
-  }
-  std::string Awaits(const std::string& centre) {
-    return plugin_->Awaits(state_.pod_class(Waits(centre)));
-  }
-  size_t Changed(int64_t at_ms = 0) { return plugin_->TakeChanged(Time(at_ms)).size(); }
-
-  state::ClusterState state_;
-  model::RemotePluginConfig config_;
-  std::unique_ptr<RemotePlugin> plugin_;
-  state::StateSubscriber* subscriber_ = nullptr;
-  std::vector<std::string> waiting_ = {"cad"};
-  std::shared_ptr<const NodeQuestion> question_;
-  uint64_t number_ = 0;
-};
-
-constexpr char kNotYet[] = "node(s) that plugin Centres has not judged yet";
 
 TEST_F(RemoteNodesTest, NothingIsAdmittedBeforeTheAnswer) {
   AddNode("a");
@@ -174,103 +61,6 @@ TEST_F(RemoteNodesTest, WhatIsNotNamedIsAdmittedAndWhatWasNotAskedHasNoEffect) {
   Answer({{"c", "", 900}, {"b", "no", 0}});
   EXPECT_EQ(Says("cad", "b"), "yes 0") << "not asked about";
   EXPECT_EQ(Says("cad", "c"), "yes 100") << "scores end at 100";
-}
-
-TEST_F(RemoteNodesTest, AnswersMayTellNodesByTheirNumbers) {
-  for (const char* name : {"a", "b", "c", "d", "e"}) AddNode(name);
-  Start();
-  Question();
-  // The score of number 0 is of no node; beyond the end of the scores it is 0.
-  std::vector<uint32_t> scores(5, 50);
-  for (const char* name : {"a", "b", "c", "d", "e"}) {
-    ASSERT_GT(NumberOf(name), 0u);
-    ASSERT_LE(NumberOf(name), 5u);
-  }
-  ASSERT_EQ(NumberOf("e"), 5u);
-  scores[NumberOf("a")] = 7;
-  scores[NumberOf("b")] = 4'000'000'000;
-  scores[NumberOf("c")] = 30;
-  const uint32_t c = NumberOf("c"), d = NumberOf("d");
-  AnswerInShort({0, {}, scores, {{"too hot", {0, c, 4'294'967'295, 6, c}}, {"too cold", {c, d}}}});
-  EXPECT_EQ(Changed(), 1u);
-  EXPECT_EQ(Says("cad", "a"), "yes 7");
-  EXPECT_EQ(Says("cad", "b"), "yes 100") << "scores end at 100";
-  EXPECT_EQ(Says("cad", "c"), "too hot") << "the first one";
-  EXPECT_EQ(Says("cad", "d"), "too cold");
-  EXPECT_EQ(Says("cad", "e"), "yes 0") << "it has no score";
-  EXPECT_EQ(Awaits("cad"), "");
-}
-
-TEST_F(RemoteNodesTest, WhatIsSaidOfANameGoesBeforeWhatIsSaidOfItsNumber) {
-  for (const char* name : {"a", "b", "c"}) AddNode(name);
-  Start();
-  Question();
-  const uint32_t a = NumberOf("a"), b = NumberOf("b"), c = NumberOf("c");
-  ASSERT_THAT((std::vector{a, b, c}), ::testing::UnorderedElementsAre(1u, 2u, 3u));
-  AnswerInShort({0,
-                 {{"a", "", 5}, {"b", "closed", 0}},
-                 {60, 60, 60, 60},
-                 {{"not a", {a}}, {"", {b}}, {"", {c}}, {"not c", {c}}}});
-  EXPECT_EQ(Says("cad", "a"), "yes 5");
-  EXPECT_EQ(Says("cad", "b"), "closed");
-  EXPECT_EQ(Says("cad", "c"), "yes 60");
-}
-
-TEST_F(RemoteNodesTest, NumbersOfNodesThatWereNotAskedAboutHaveNoEffect) {
-  AddNode("a");
-  AddNode("b");
-  Start();
-  Question();
-  const uint32_t a = NumberOf("a"), b = NumberOf("b");
-  AddNode("late");
-  state_.RemoveNode("b", "");
-  AddNode("c");  // in its row
-  std::vector<uint32_t> scores(8, 9);
-  AnswerInShort({0, {}, scores, {{"no", {b, 3, 4}}}});
-  EXPECT_EQ(Says("cad", "a"), "yes 9");
-  EXPECT_EQ(Says("cad", "c"), kNotYet);
-  EXPECT_EQ(Says("cad", "late"), kNotYet);
-  EXPECT_EQ(Question(), "change [c late] gone [b] cad these");
-  EXPECT_EQ(NumberOf("c"), b) << "a number goes to another node";
-  AnswerInShort({0, {}, {}, {{"no", {a, NumberOf("late")}}}});
-  EXPECT_EQ(Says("cad", "a"), "yes 9") << "not asked about";
-  EXPECT_EQ(Says("cad", "c"), "yes 0");
-  EXPECT_EQ(Says("cad", "late"), "no");
-}
-
-TEST_F(RemoteNodesTest, WhatIsWrongInTheAnswerAboutOneClassHarmsNoOther) {
-  AddNode("a");
-  waiting_ = {"cad", "sim"};
-  Start();
-  Question();
-  ASSERT_EQ(question_->classes.size(), 2u);
-  const uint32_t a = NumberOf("a");
-  auto said = std::make_shared<NodeJudgements>();
-  const uint64_t first = question_->classes[0].number, second = question_->classes[1].number;
-  const std::vector<uint32_t> too_many(100'000, 77);
-  said->classes.push_back({first, {}, too_many, {{"no", {0, 9, 4'294'967'295}}}});
-  said->classes.push_back({second, {}, {0, 5}, {{"closed", {a}}}});
-  said->classes.push_back({first, {}, {0, 1}, {{"the second answer", {a}}}});
-  said->classes.push_back({second + first, {}, {0, 1}, {{"of no class", {a}}}});
-  plugin_->Answered(number_, {absl::OkStatus(), "", said}, Time(0));
-  EXPECT_EQ(Says("cad", "a"), "yes 77");
-  EXPECT_EQ(Says("sim", "a"), "closed");
-}
-
-TEST_F(RemoteNodesTest, ReasonsByNumberHaveBoundsToo) {
-  constexpr uint32_t kNodes = 80;
-  for (uint32_t i = 0; i < kNodes; ++i) AddNode(absl::StrCat("n", i));
-  Start();
-  Question();
-  NodeJudgements::OfClass of_class;
-  for (uint32_t i = 0; i < kNodes; ++i) {
-    of_class.refusals.push_back(
-        {absl::StrCat(i, std::string(1000, 'x')), {NumberOf(absl::StrCat("n", i))}});
-  }
-  AnswerInShort(std::move(of_class));
-  EXPECT_EQ(Says("cad", "n0"),
-            absl::StrCat("0", std::string(RemoteNodes::kMaxReasonBytes - 1, 'x')));
-  EXPECT_EQ(Says("cad", "n79"), "node(s) that plugin Centres refuses");
 }
 
 // Else a program that reads `gone` last would lose it.
