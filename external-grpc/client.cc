@@ -320,9 +320,9 @@ void Client::Options(const std::string& group, const GroupOptions& defaults,
              });
 }
 
-void Client::IncreaseSize(const std::string& group, int64_t delta, Done done) {
+void Client::IncreaseSize(const std::string& group, const hook::Increase& increase, Done done) {
   auto request = About<api::NodeGroupIncreaseSizeRequest>(group);
-  request.set_delta(ToInt32(delta));
+  request.set_delta(ToInt32(increase.delta));
   impl_->Tell("NodeGroupIncreaseSize", &Stub::PrepareAsyncNodeGroupIncreaseSize, request,
               std::move(done));
 }

@@ -55,7 +55,7 @@ class Client final : public hook::CloudGroups {
   void TargetSize(const std::string& group, Answer<int64_t> answer) override;
   void Nodes(const std::string& group, Answer<std::vector<hook::CloudInstance>> answer) override;
   void TemplateNode(const std::string& group, Answer<model::Node> answer) override;
-  void IncreaseSize(const std::string& group, int64_t delta, Done done) override;
+  void IncreaseSize(const std::string& group, const hook::Increase& increase, Done done) override;
   void DecreaseTargetSize(const std::string& group, int64_t delta, Done done) override;
   void DeleteNodes(const std::string& group, const std::vector<hook::CloudNode>& nodes,
                    Done done) override;

@@ -123,7 +123,7 @@ TEST_F(ExternalClientTest, ReadsGroups) {
 
 TEST_F(ExternalClientTest, Writes) {
   Connect(Serve());
-  EXPECT_TRUE(Tell([&](auto done) { client_->IncreaseSize("g", 3, done); }).ok());
+  EXPECT_TRUE(Tell([&](auto done) { client_->IncreaseSize("g", {3}, done); }).ok());
   EXPECT_TRUE(Tell([&](auto done) { client_->DecreaseTargetSize("g", 2, done); }).ok());
   const hook::CloudNode node = {"aws:///z/i-1", "n1", {{"a", "b"}}, {{"c", "d"}}};
   EXPECT_TRUE(

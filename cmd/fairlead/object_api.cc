@@ -11,12 +11,9 @@ namespace fairlead::cmd {
 namespace {
 
 // 410: a list's continuation has expired.
-absl::Status StatusOf(const absl::StatusOr<kube::HttpResponse>& answer) {
-  return StatusOfCall(answer, absl::StatusCode::kAborted, absl::StatusCode::kUnavailable);
-}
-
-absl::StatusOr<Json> BodyOf(const absl::StatusOr<kube::HttpResponse>& answer) {
-  const absl::Status status = StatusOf(answer);
+absl::StatusOr<Json> BodyOf(const absl::StatusOr<kube::HttpResponse>& answer,
+                            absl::StatusCode conflict = absl::StatusCode::kAborted) {
+  const absl::Status status = StatusOfCall(answer, conflict, absl::StatusCode::kUnavailable);
   if (!status.ok()) return status;
   absl::StatusOr<Json> body = Json::Parse(answer->body);
   if (body.ok() && !body->is_object()) {
@@ -73,7 +70,7 @@ void KubeObjectApi::ListPage(const std::string& first_page, const std::string& c
   });
 }
 
-void KubeObjectApi::Write(kube::HttpRequest request, JsonDone done) {
+void KubeObjectApi::Write(kube::HttpRequest request, absl::StatusCode conflict, JsonDone done) {
   const absl::Duration time_left = time_left_();
   if (time_left <= absl::ZeroDuration()) {
     return done(absl::UnavailableError("not sent: this process does not lead"));
@@ -81,8 +78,8 @@ void KubeObjectApi::Write(kube::HttpRequest request, JsonDone done) {
   request.traffic = kube::TrafficClass::kWrite;
   request.timeout = std::min(kTimeout, time_left);
   calls_.Send(std::move(request),
-              [done = std::move(done)](const absl::StatusOr<kube::HttpResponse>& answer) {
-                done(BodyOf(answer));
+              [conflict, done = std::move(done)](const absl::StatusOr<kube::HttpResponse>& answer) {
+                done(BodyOf(answer, conflict));
               });
 }
 
@@ -92,19 +89,30 @@ void KubeObjectApi::Patch(const std::string& path, std::string body, JsonDone do
   request.path = path;
   request.content_type = kube::kMergePatch;
   request.body = std::move(body);
-  Write(std::move(request), std::move(done));
+  Write(std::move(request), absl::StatusCode::kAborted, std::move(done));
 }
 
-void KubeObjectApi::Delete(const std::string& path, const std::string& uid, Done done) {
+void KubeObjectApi::Create(const std::string& path, std::string body, JsonDone done) {
+  kube::HttpRequest request;
+  request.method = "POST";
+  request.path = path;
+  request.content_type = kube::kJson;
+  request.body = std::move(body);
+  Write(std::move(request), absl::StatusCode::kAlreadyExists, std::move(done));
+}
+
+void KubeObjectApi::Delete(const std::string& path, const std::string& uid,
+                           const std::string& resource_version, Done done) {
   JsonWriter json;
   json.BeginObject().Field("kind", "DeleteOptions").Field("apiVersion", "v1");
-  json.Key("preconditions").BeginObject().Field("uid", uid).EndObject().EndObject();
+  json.Key("preconditions").BeginObject().Field("uid", uid);
+  json.FieldUnlessEmpty("resourceVersion", resource_version).EndObject().EndObject();
   kube::HttpRequest request;
   request.method = "DELETE";
   request.path = path;
   request.content_type = kube::kJson;
   request.body = json.Take();
-  Write(std::move(request),
+  Write(std::move(request), absl::StatusCode::kAborted,
         [done = std::move(done)](const absl::StatusOr<Json>& answer) { done(answer.status()); });
 }
 

@@ -1,5 +1,5 @@
-// The port of the providers cluster-api and scale-subresource to an API server, over HTTP. Answers
-// come on the owner's thread.
+// The port of the providers cluster-api, scale-subresource and provisioning-request to an API
+// server, over HTTP. Answers come on the owner's thread.
 //
 // Ownership: the transport outlives it; no answer comes after its end. Thread-safety: the owner's
 // thread. Errors: as hook::ObjectApi says; a write is Unavailable, and not sent, if `time_left`
@@ -32,13 +32,16 @@ class KubeObjectApi final : public hook::ObjectApi {
   void Get(const std::string& path, JsonDone done) override;
   void List(const std::string& path, const std::string& label_selector, JsonDone done) override;
   void Patch(const std::string& path, std::string body, JsonDone done) override;
-  void Delete(const std::string& path, const std::string& uid, Done done) override;
+  void Create(const std::string& path, std::string body, JsonDone done) override;
+  void Delete(const std::string& path, const std::string& uid, const std::string& resource_version,
+              Done done) override;
 
  private:
   // Pages follow one another; `items` has those that were read.
   void ListPage(const std::string& first_page, const std::string& continuation,
                 const std::shared_ptr<Json>& items, JsonDone done);
-  void Write(kube::HttpRequest request, JsonDone done);
+  // `conflict`: what 409 means.
+  void Write(kube::HttpRequest request, absl::StatusCode conflict, JsonDone done);
 
   OwnerCalls calls_;
   std::function<absl::Duration()> time_left_;

@@ -35,9 +35,12 @@ class ObjectApiTest : public testing::ReaderTest {
   absl::StatusOr<Json> Patch() {
     return Call([&](auto done) { api_.Patch(kThing, R"({"spec":{"replicas":1}})", done); });
   }
-  absl::Status Delete() {
+  absl::StatusOr<Json> Create() {
+    return Call([&](auto done) { api_.Create(kThings, R"({"kind":"Thing"})", done); });
+  }
+  absl::Status Delete(const std::string& version = "") {
     return Call([&](auto done) {
-             api_.Delete(kThing, "u-1", [done](const absl::Status& status) {
+             api_.Delete(kThing, "u-1", version, [done](const absl::Status& status) {
                status.ok() ? done(Json()) : done(status);
              });
            })
@@ -67,6 +70,9 @@ TEST_F(ObjectApiTest, CodesOfAnswers) {
     EXPECT_EQ(Patch().status().code(), code) << http;
     transport_.On("DELETE", kThing, Status(http), 1);
     EXPECT_EQ(Delete().code(), code) << http;
+    transport_.On("POST", kThings, Status(http), 1);
+    EXPECT_EQ(Create().status().code(), http == 409 ? absl::StatusCode::kAlreadyExists : code)
+        << http;
   }
   transport_.On("PATCH", kThing, Reply::Failure(absl::DeadlineExceededError("10 s")), 1);
   EXPECT_TRUE(absl::IsUnavailable(Patch().status())) << "its outcome is unknown";
@@ -92,14 +98,32 @@ TEST_F(ObjectApiTest, DeletionsNameTheUid) {
   EXPECT_TRUE(Delete().ok());
   EXPECT_THAT(transport_.Sent("DELETE", kThing)[0]->request.body,
               HasSubstr(R"("preconditions":{"uid":"u-1"})"));
+  transport_.On("DELETE", kThing, Reply::Json(200, "{}"), 1);
+  EXPECT_TRUE(Delete("7").ok());
+  EXPECT_THAT(transport_.Sent("DELETE", kThing)[1]->request.body,
+              HasSubstr(R"("preconditions":{"uid":"u-1","resourceVersion":"7"})"));
+}
+
+TEST_F(ObjectApiTest, ObjectsAreCreatedInTheirCollection) {
+  transport_.On("POST", kThings, Reply::Json(201, R"({"kind":"Thing","metadata":{"uid":"u-2"}})"),
+                1);
+  const absl::StatusOr<Json> object = Create();
+  ASSERT_TRUE(object.ok()) << object.status();
+  EXPECT_EQ(object->TextAt({"metadata", "uid"}), "u-2");
+  const auto sent = transport_.Sent("POST", kThings);
+  ASSERT_THAT(sent, SizeIs(1));
+  EXPECT_EQ(sent[0]->request.content_type, "application/json");
+  EXPECT_EQ(sent[0]->request.body, R"({"kind":"Thing"})");
 }
 
 TEST_F(ObjectApiTest, NothingIsWrittenWithoutLeadership) {
   time_left_ = absl::ZeroDuration();
   EXPECT_TRUE(absl::IsUnavailable(Patch().status()));
   EXPECT_TRUE(absl::IsUnavailable(Delete()));
+  EXPECT_TRUE(absl::IsUnavailable(Create().status()));
   EXPECT_THAT(transport_.Sent("PATCH", kThing), SizeIs(0));
   EXPECT_THAT(transport_.Sent("DELETE", kThing), SizeIs(0));
+  EXPECT_THAT(transport_.Sent("POST", kThings), SizeIs(0));
   time_left_ = absl::Seconds(2);
   transport_.On("PATCH", kThing, Reply::Json(200, "{}"), 1);
   EXPECT_TRUE(Patch().ok());

@@ -3,13 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <vector>
 
-#include "scheduler/model/object_meta.h"
-#include "scheduler/model/pod.h"
-#include "scheduler/model/resources.h"
+#include "scheduler/model/machine_shape.h"
 
 namespace fairlead::model {
 
@@ -24,19 +20,11 @@ struct ScaleMark {
   friend bool operator==(const ScaleMark&, const ScaleMark&) = default;
 };
 
-struct ScaleGroup {
+struct ScaleGroup : MachineShape {
   std::string api_version;     // "machine.openshift.io/v1beta1"
   std::string kind, resource;  // one of both: "MachineSet", "machinesets"
   std::string ns, name;        // no namespace: the kind has none
   int64_t min_size = 0, max_size = 0;
-  // What its nodes have: a type of the catalogue, or amounts.
-  std::string instance_type;
-  ResourceList allocatable;
-  StringMap labels;
-  std::vector<Taint> taints;
-  std::string zone;
-  std::optional<int64_t> price_micro_usd_per_hour;
-  StringMap node_selector;  // its nodes have these labels, and no others have them all
   ScaleMark mark;
 
   // "MachineSet/openshift-machine-api/workers"

@@ -193,7 +193,7 @@ void ClusterApiGroups::DeleteSwallowed(Done done) {
       if (rounds == swallowed_.end() || rounds->second < kRoundsUntilDeletion) continue;
       rounds->second = 0;
       // A failure shows in the next rounds.
-      return api_->Delete(ObjectPath(machine.ns, "machines", machine.name), machine.uid,
+      return api_->Delete(ObjectPath(machine.ns, "machines", machine.name), machine.uid, "",
                           callbacks_.Once<const absl::Status&>(
                               [done](const absl::Status&) { done(absl::OkStatus()); }));
     }

@@ -75,9 +75,9 @@ void ClusterApiGroups::WriteReplicas(const OperationPtr& op, int64_t replicas,
 
 // ---- sizes
 
-void ClusterApiGroups::IncreaseSize(const std::string& id, int64_t delta, Done done) {
+void ClusterApiGroups::IncreaseSize(const std::string& id, const Increase& increase, Done done) {
   const OperationPtr op = BeginOperation<Operation>(scheduler_, id, std::move(done));
-  op->delta = delta;
+  op->delta = increase.delta;
   TryIncrease(op);
 }
 

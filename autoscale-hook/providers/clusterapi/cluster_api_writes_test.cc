@@ -127,7 +127,7 @@ TEST_F(ClusterApiWrites, AnswersAfterTheEndAreDropped) {
   auto groups = std::make_unique<ClusterApiGroups>(ClusterApiScope(), &objects(), &time_);
   EXPECT_EQ(Write([&](auto done) { groups->Refresh(std::move(done)); }), absl::OkStatus());
   bool answered = false;
-  groups->IncreaseSize(kGroup, 1, [&](const absl::Status&) { answered = true; });
+  groups->IncreaseSize(kGroup, {1}, [&](const absl::Status&) { answered = true; });
   groups.reset();
   time_.Advance(absl::Minutes(5));
   EXPECT_FALSE(answered);

@@ -1,7 +1,7 @@
 // Groups of equal machines, as a port of groups_provider.h. Its calls are those of
 // cluster-autoscaler's protocol for external cloud providers: external-grpc/client.h calls a server
-// of it, clusterapi/ and scalesubresource/ do the same with objects of the API server, tests have a
-// fake.
+// of it, clusterapi/, scalesubresource/ and provisioningrequest/ do the same with objects of the
+// API server, tests have a fake.
 //
 // Every function answers once, at the latest after the implementation's deadline, possibly before
 // it returns. Errors have gRPC's codes, and say where they are from. Of a call that writes,
@@ -15,11 +15,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "autoscale-hook/provisioning/failure.h"
 #include "scheduler/model/node.h"
 
 namespace fairlead::hook {
@@ -46,9 +48,24 @@ struct CloudInstance {
   bool placeholder = false;
   // The id under which the machine was listed as a placeholder; empty: unknown.
   std::string former_id = {};
+  // The port knows for certain that Fairlead has ordered it.
+  bool ordered = false;
+  // The class of the error, of a port that knows more than `error_class`, in whose place it counts.
+  std::optional<FailureClass> failure = {};
   friend bool operator==(const CloudInstance&, const CloudInstance&) = default;
 };
 inline constexpr int32_t kOutOfResources = 1;
+
+// Machines that are ordered in one operation. Ports without names and tokens use the number alone.
+struct Increase {
+  struct For {
+    std::string name, uid;  // of a NodeRequest
+  };
+  int64_t delta = 0;  // > 0, as many as there are requests
+  // The same for the same requests, in every process: a repeated operation has it again.
+  std::string token = {};
+  std::vector<For> requests = {};
+};
 
 // A node as the protocol describes it.
 struct CloudNode {
@@ -72,7 +89,7 @@ class CloudGroups {
   virtual void TargetSize(const std::string& group, Answer<int64_t> answer) = 0;
   virtual void Nodes(const std::string& group, Answer<std::vector<CloudInstance>> answer) = 0;
   virtual void TemplateNode(const std::string& group, Answer<model::Node> answer) = 0;
-  virtual void IncreaseSize(const std::string& group, int64_t delta, Done done) = 0;
+  virtual void IncreaseSize(const std::string& group, const Increase& increase, Done done) = 0;
   // Lowers the target size by `delta` > 0. Machines that exist stay.
   virtual void DecreaseTargetSize(const std::string& group, int64_t delta, Done done) = 0;
   // Ends the machines and lowers the target size by their number.

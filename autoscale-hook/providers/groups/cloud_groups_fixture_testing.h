@@ -42,7 +42,7 @@ class CloudGroupsFixture : public ::testing::Test, protected ScriptedCalls {
     return Write([this](auto done) { groups().Refresh(std::move(done)); });
   }
   absl::Status Increase(int64_t delta, const std::string& group = "") {
-    return Write([&](auto done) { groups().IncreaseSize(Named(group), delta, std::move(done)); });
+    return Write([&](auto done) { groups().IncreaseSize(Named(group), {delta}, std::move(done)); });
   }
   absl::Status Decrease(int64_t delta, const std::string& group = "") {
     return Write(

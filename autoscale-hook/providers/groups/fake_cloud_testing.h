@@ -82,6 +82,7 @@ class FakeCloud final : public CloudGroups {
   }
   // "increase g 2", "delete g i-1", ...; calls that write, in order.
   std::vector<std::string> writes;
+  std::vector<Increase> increases;   // that were asked for
   std::map<std::string, int> calls;  // by name
   std::map<std::string, Group> groups;
   std::vector<CloudGroup> more_groups;  // listed after the others
@@ -130,10 +131,11 @@ class FakeCloud final : public CloudGroups {
     Ask<model::Node>("NodeGroupTemplateNodeInfo", std::move(answer),
                      [this, id] { return groups[id].node; });
   }
-  void IncreaseSize(const std::string& id, int64_t delta, Done done) override {
+  void IncreaseSize(const std::string& id, const Increase& increase, Done done) override {
+    increases.push_back(increase);
     Write(
         "NodeGroupIncreaseSize",
-        [this, id, delta] {
+        [this, id, delta = increase.delta] {
           writes.push_back(absl::StrCat("increase ", id, " ", delta));
           Group& group = groups[id];
           if (group.target + delta > group.told.max_size) return absl::UnknownError("too large");

@@ -1,10 +1,10 @@
 // An API server's objects behind ObjectApi, in virtual time. Every call goes through `transport`,
 // which tests replace to delay, lose, repeat or refuse answers.
 //
-// It keeps resourceVersion (one counter), uid and generation, does merge patches with their
-// preconditions, sets deletionTimestamp on what has finalizers, and serves PATH/scale of every
-// object with spec.replicas. Controllers are callbacks
-// `on_change`, after each write. Thread-safety: one thread.
+// It keeps resourceVersion (one counter), uid, generation and creationTimestamp, does merge patches
+// with their preconditions, sets deletionTimestamp on what has finalizers, and serves PATH/scale of
+// every object with spec.replicas. Controllers are callbacks `on_change`, after each write.
+// Thread-safety: one thread.
 #pragma once
 
 #include <deque>
@@ -19,6 +19,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/time.h"
 #include "autoscale-hook/providers/contract_testing.h"
 #include "autoscale-hook/providers/groups/object_api.h"
 
@@ -28,7 +29,7 @@ class FakeObjects final : public ObjectApi {
  public:
   using Work = std::function<absl::Status()>;
   using Reply = std::function<void(const absl::Status&)>;
-  // `call`: "GET", "LIST", "PATCH", "DELETE", a space, and the path.
+  // `call`: "GET", "LIST", "POST", "PATCH", "DELETE", a space, and the path.
   using Transport = std::function<void(const std::string& call, const Work& work, Reply reply)>;
 
   explicit FakeObjects(VirtualTime* time) : time_(time) {
@@ -60,6 +61,8 @@ class FakeObjects final : public ObjectApi {
     }
     meta.Set("uid", absl::StrCat("uid-", ++last_uid_));
     meta.Set("generation", Json::Int(1));
+    meta.Set("creationTimestamp",
+             absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", kBegin + time_->now(), absl::UTCTimeZone()));
     Stamp(object);
     on_change(path);
     return objects[path];
@@ -127,15 +130,30 @@ class FakeObjects final : public ObjectApi {
       return answer;
     });
   }
-  void Delete(const std::string& path, const std::string& uid, Done done) override {
+  void Create(const std::string& path, std::string body, JsonDone done) override {
+    Ask("POST", path, std::move(done), [this, path, body]() -> absl::StatusOr<Json> {
+      const absl::StatusOr<Json> object = Json::Parse(body);
+      if (!object.ok()) return object.status();
+      const std::string at = absl::StrCat(path, "/", object->TextAt({"metadata", "name"}));
+      if (objects.contains(at)) return absl::AlreadyExistsError(at + " already exists");
+      writes.push_back(absl::StrCat("POST ", at));
+      return Put(at, body);
+    });
+  }
+  void Delete(const std::string& path, const std::string& uid, const std::string& version,
+              Done done) override {
     ++calls["DELETE"];
     transport(
         "DELETE " + path,
-        [this, path, uid] {
+        [this, path, uid, version] {
           const auto place = objects.find(path);
           if (place == objects.end()) return absl::NotFoundError(path + " not found");
           if (place->second.TextAt({"metadata", "uid"}) != uid) {
             return absl::AbortedError("another uid");
+          }
+          if (!version.empty() &&
+              version != place->second.TextAt({"metadata", "resourceVersion"})) {
+            return absl::AbortedError("the object has been modified");
           }
           writes.push_back("DELETE " + path);
           BeginDeletion(path);
@@ -234,6 +252,9 @@ class FakeObjects final : public ObjectApi {
         },
         [result, done](const absl::Status& status) { status.ok() ? done(*result) : done(status); });
   }
+
+  // When virtual time is zero.
+  static constexpr absl::Time kBegin = absl::FromUnixSeconds(1'767'225'600);
 
   VirtualTime* time_;
   int64_t last_version_ = 100;

@@ -79,6 +79,83 @@ TEST_F(GroupsOrders, AWholeSetBeyondTheMaximumIsRefusedWhole) {
   EXPECT_TRUE(asked[3]->answer.status.ok());
 }
 
+// Where a set is had whole or not at all, no other order is in its increase.
+TEST_F(GroupsOrders, AnIncreaseForEachSet) {
+  options_.one_increase_per_set = true;
+  provider_.reset();
+  Start();
+  const auto whole = [](const char* name) { return Wanted{.name = name, .whole = true}; };
+  LaunchSet({{"fl-1"}, whole("fl-2"), {"fl-3"}, whole("fl-4")});
+  Pass(absl::Seconds(1));
+  EXPECT_THAT(cloud_.writes, ElementsAre("increase g 1", "increase g 2", "increase g 1"));
+  ASSERT_EQ(cloud_.increases.size(), 3u);
+  const Increase& set = cloud_.increases[1];
+  ASSERT_EQ(set.requests.size(), 2u);
+  EXPECT_EQ(set.requests[0].name + set.requests[1].name, "fl-2fl-4");
+  EXPECT_EQ(set.requests[1].uid, "u-fl-4");
+}
+
+TEST_F(GroupsOrders, TheTokenOfAnIncreaseIsThatOfItsRequests) {
+  const auto token_of = [this](const std::vector<Wanted>& set) {
+    provider_.reset();
+    Start();
+    cloud_.increases.clear();
+    NextCalls("NodeGroupIncreaseSize", Fails(absl::InvalidArgumentError("no")));
+    LaunchSet(set);
+    Pass(absl::Seconds(1));
+    return cloud_.increases.size() == 1 ? cloud_.increases[0].token : "none";
+  };
+  const std::string token = token_of({{"fl-1"}, {"fl-2"}});
+  EXPECT_EQ(token_of({{"fl-2"}, {"fl-1"}}), token) << "in another process, in another order";
+  EXPECT_NE(token_of({{"fl-1"}}), token);
+  EXPECT_NE(token_of({{"fl-1"}, {.name = "fl-2", .uid = "another"}}), token);
+  cloud_.AddGroup("h");
+  EXPECT_NE(token_of({{"fl-1", "h"}, {"fl-2", "h"}}), token);
+}
+
+// Rule 4: a machine that has come while no process knew its order is that of an order that waits.
+TEST_F(GroupsOrders, WhatIsKnownToBeOrderedIsTaken) {
+  const std::string ours = cloud_.AddMachine("g");
+  const std::string claimed = cloud_.AddMachine("g");
+  for (const std::string& id : {ours, claimed}) cloud_.groups["g"].machines[id].ordered = true;
+  const std::string theirs = cloud_.AddMachine("g");
+  provider_.reset();
+  Start();
+  LaunchSet({{.name = "fl-1", .phase = Phase::kLaunched},
+             {.name = "fl-2", .phase = Phase::kLaunched, .provider_id = claimed}});
+  Pass(absl::Seconds(10));
+  EXPECT_EQ(IdOf("fl-1"), ours);
+  EXPECT_EQ(StateOf("fl-1"), MachineState::kRunning);
+  EXPECT_EQ(IdOf("fl-2"), claimed);
+  Launch({"fl-3"});  // nothing is left for it but those of others
+  Pass(absl::Seconds(10));
+  EXPECT_THAT(cloud_.writes, ElementsAre("increase g 1"));
+  EXPECT_NE(IdOf("fl-3"), theirs);
+}
+
+TEST_F(GroupsOrders, AnOrderInDoubtTakesWhatIsKnownToBeOrdered) {
+  const std::string ours = cloud_.AddMachine("g");
+  cloud_.groups["g"].machines[ours].ordered = true;
+  provider_.reset();
+  Start();
+  const Asked* order = Launch({"fl-1"});
+  Pass(absl::Seconds(10));
+  EXPECT_TRUE(order->answer.status.ok());
+  EXPECT_EQ(IdOf("fl-1"), ours);
+  EXPECT_THAT(cloud_.writes, IsEmpty());
+}
+
+TEST_F(GroupsOrders, ARefusalHasTheClassThatThePortKnows) {
+  Launch({"fl-1"});
+  Pass(absl::Seconds(6));
+  CloudInstance& machine = cloud_.groups["g"].machines.begin()->second;
+  machine.error_code = "QuotaExceeded";
+  machine.failure = FailureClass::kQuota;
+  Pass(absl::Seconds(10));
+  ASSERT_EQ(StateOf("fl-1"), MachineState::kGone);
+  EXPECT_EQ(ClassifyFailure(Reports("fl-1").back().why), FailureClass::kQuota);
+}
+
 TEST_F(GroupsOrders, MachinesOfOthersAreNotTaken) {
   const std::string theirs = cloud_.AddMachine("g", InstanceState::kCreating);
   Pass(absl::Seconds(15));  // it is listed, and was not in the first list

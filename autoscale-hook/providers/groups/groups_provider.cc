@@ -18,7 +18,7 @@ class GroupsProvider::State : public std::enable_shared_from_this<GroupsProvider
         outbox_(options_.words),
         guard_(scheduler, options_.patience, [this] { Flush(); }),
         reader_(groups, &guard_, &outbox_, options_.known_type),
-        tracker_(&outbox_) {}
+        tracker_(&outbox_, options_.one_increase_per_set) {}
 
   void Start(ProviderListener* listener) {
     guard_.SetOwner(weak_from_this());
@@ -107,7 +107,7 @@ class GroupsProvider::State : public std::enable_shared_from_this<GroupsProvider
     };
     switch (write->kind) {
       case Kind::kIncrease:
-        return groups_->IncreaseSize(id, write->delta,
+        return groups_->IncreaseSize(id, tracker_.IncreaseOf(*write),
                                      guard_.Once<absl::Status>("NodeGroupIncreaseSize", then));
       case Kind::kDecrease:
         return groups_->DecreaseTargetSize(

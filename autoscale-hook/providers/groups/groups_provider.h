@@ -1,13 +1,14 @@
-// A provider of groups of equal machines (cloud_groups.h): externalgrpc, cluster-api and
-// scale-subresource, which differ in their port, name and words. It offers each group as an
-// instance type of the group's id, raises the sizes of groups, and deletes named machines.
-// order_tracker.h has the rules by which a machine belongs to an order, and what they cannot
-// exclude.
+// A provider of groups of equal machines (cloud_groups.h): externalgrpc, cluster-api,
+// scale-subresource and provisioning-request, which differ in their port, name and words. It offers
+// each group as an instance type of the group's id, raises the sizes of groups, and deletes named
+// machines. order_tracker.h has the rules by which a machine belongs to an order, and what they
+// cannot exclude.
 //
 // It reads all groups every `poll`, or every `poll_open` while something is expected to change;
 // orders and ends start a round at once, and are carried out in the writes of that round. Orders of
-// one group that come in one round make one increase, cut to the group's maximum; the others are
-// answered ResourceExhausted. After a failed round the pauses grow to `longest_pause`. A deletion
+// one group that come in one round make one increase, or one for each atomic set and each order of
+// no such set (`one_increase_per_set`), cut to the group's maximum; the others are answered
+// ResourceExhausted. After a failed round the pauses grow to `longest_pause`. A deletion
 // that would take the group below its minimum is answered FailedPrecondition: many servers do not
 // check that.
 //
@@ -38,6 +39,8 @@ struct GroupsOptions {
   absl::Duration poll = absl::Seconds(10), poll_open = absl::Seconds(2);
   absl::Duration longest_pause = absl::Minutes(1);
   absl::Duration doubt = absl::Seconds(30);
+  // What is increased at once is had whole or not at all.
+  bool one_increase_per_set = false;
   // A call without an answer for so long has failed, whatever the port promises.
   absl::Duration patience = absl::Minutes(2);
   // Prices and GPU models that the port does not tell. Null: there is no catalogue. What it

@@ -1,9 +1,11 @@
-// Objects of an API server, as far as the providers cluster-api and scale-subresource use them.
+// Objects of an API server, as far as the providers cluster-api, scale-subresource and
+// provisioning-request use them.
 // cmd/fairlead/object_api.h implements it over HTTP.
 //
 // Every call is answered once, possibly before it returns; the adapter has time-outs. An answer may
 // come after the end of the caller. Status codes:
 //   Aborted             409: the object has another resourceVersion or uid; nothing was done
+//   AlreadyExists       409 to Create: there is an object of that name; nothing was done
 //   NotFound            404
 //   PermissionDenied    403; Unauthenticated: 401
 //   InvalidArgument     400 and 422, and a body that cannot be decoded
@@ -36,8 +38,12 @@ class ObjectApi {
   // PATCH with a JSON merge patch; the answer is the object afterwards. A
   // metadata.resourceVersion in the body is a precondition.
   virtual void Patch(const std::string& path, std::string body, JsonDone done) = 0;
-  // DELETE with preconditions.uid. OK: its deletion has begun.
-  virtual void Delete(const std::string& path, const std::string& uid, Done done) = 0;
+  // POST to a collection; the answer is the object.
+  virtual void Create(const std::string& path, std::string body, JsonDone done) = 0;
+  // DELETE with preconditions.uid, and preconditions.resourceVersion unless that is empty. OK: its
+  // deletion has begun.
+  virtual void Delete(const std::string& path, const std::string& uid,
+                      const std::string& resource_version, Done done) = 0;
 };
 
 }  // namespace fairlead::hook

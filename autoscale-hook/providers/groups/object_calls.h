@@ -1,6 +1,6 @@
-// What the providers cluster-api and scale-subresource have in common: groups that are read and
-// written through ObjectApi. Both read an object first and write it with its resourceVersion as a
-// precondition; both check the size against its bounds between the two.
+// What the providers cluster-api, scale-subresource and provisioning-request have in common: groups
+// that are read and written through ObjectApi. The first two read an object first and write it with
+// its resourceVersion as a precondition; both check the size against its bounds between the two.
 //
 // Errors have the codes of CloudGroups; their messages name the group or the call.
 // Thread-safety: the owner's thread.

@@ -35,6 +35,7 @@ absl::Status ErrorOf(const std::string& group, const CloudInstance& instance) {
   }
   const std::string text =
       absl::StrCat("group ", group, ": ", instance.error_code, ": ", instance.error_message);
+  if (instance.failure.has_value()) return FailureStatus(*instance.failure, text);
   return instance.error_class == kOutOfResources ? absl::ResourceExhaustedError(text)
                                                  : absl::InternalError(text);
 }
@@ -197,12 +198,13 @@ void OrderTracker::AssignNew(const std::string& id, const GroupView& view) {
     const bool is_new = !group.known.contains(name);
     const bool creating = (instance.state == InstanceState::kCreating || instance.placeholder) &&
                           instance.error_code.empty() && !claimed_.contains(name);
+    const bool ordered = instance.ordered && !claimed_.contains(name);
     auto taker = std::find_if(waiting.begin(), waiting.end(), [&](const Order* order) {
-      return is_new || (order->launched_before && creating);
+      return is_new || ordered || (order->launched_before && creating);
     });
     std::vector<Order*>* from = &waiting;
     if (taker == waiting.end()) {
-      if (!creating || !group.first.contains(name) || in_doubt.empty()) continue;
+      if (!(creating || ordered) || !group.first.contains(name) || in_doubt.empty()) continue;
       from = &in_doubt;
       taker = in_doubt.begin();
     }

@@ -15,7 +15,10 @@
 //  3. A place that is listed for a machine to come (CloudInstance::placeholder) is held by an order
 //     without an id. When the machine is listed with the place as its former id, the order has it;
 //     when the place just disappears, the order waits again, for the machine itself.
-//  4. All other instances belong to others. They are neither reported nor ended.
+//  4. An instance of which the port knows that Fairlead has ordered it (CloudInstance::ordered) is
+//     taken by an order that waits, and by one that is in doubt, whether it is new or not and
+//     whether it runs, starts or has failed, unless another request has recorded its id.
+//  5. All other instances belong to others. They are neither reported nor ended.
 //
 // What these rules cannot exclude:
 //  - A process that dies between an increase and its answer may leave a machine of no order, if its
@@ -66,7 +69,9 @@ class OrderTracker {
     std::vector<std::string> orders;  // by request name; of kDelete: the one it is about, if any
   };
 
-  explicit OrderTracker(Outbox* outbox) : outbox_(outbox) {}
+  // `by_set`: an increase is for one atomic set, or for one order of no such set; else for all that
+  // are due.
+  OrderTracker(Outbox* outbox, bool by_set) : outbox_(outbox), by_set_(by_set) {}
 
   void Launch(LaunchOrder order);
   void Terminate(const model::TerminateNode& terminate, ProviderDone answer);
@@ -80,6 +85,8 @@ class OrderTracker {
   std::optional<Write> NextWrite(const std::string& group);
   // Returns a number for DoubtIsOver if the outcome is unknown for now, else 0.
   uint64_t Written(const Write& write, const absl::Status& status);
+  // What the port is told about an increase.
+  [[nodiscard]] Increase IncreaseOf(const Write& write) const;
   void DoubtIsOver(const std::string& group, uint64_t number);
   // Something is expected to change soon.
   [[nodiscard]] bool open() const;
@@ -176,11 +183,13 @@ class OrderTracker {
   std::optional<Write> NextDecrease(const std::string& id, const GroupView& view);
   std::optional<Write> NextIncrease(const std::string& id, const GroupView& view);
   void RefuseBeyond(const std::string& id, const GroupView& view, std::vector<Order*>& orders);
+  static void KeepOneSet(std::vector<Order*>& orders);
   void Deleted(const Write& write, const absl::Status& status);
   void Decreased(const Write& write, const absl::Status& status);
   uint64_t Increased(const Write& write, const absl::Status& status);
 
   Outbox* outbox_;
+  const bool by_set_;
   std::map<std::string, Order> orders_;  // by request name
   std::map<std::string, End> ends_;      // by machine id
   std::map<std::string, Group> groups_;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "autoscale-hook/providers/groups/order_tracker.h"
 #include "autoscale-hook/provisioning/failure.h"
+#include "base/hash.h"
 
 namespace fairlead::hook {
 namespace {
@@ -140,12 +141,38 @@ void OrderTracker::RefuseBeyond(const std::string& id, const GroupView& view,
   orders = std::move(kept);
 }
 
+// Leaves the first one, and the others of its atomic set.
+void OrderTracker::KeepOneSet(std::vector<Order*>& orders) {
+  const std::string set = orders.front()->whole;
+  if (set.empty()) {
+    orders.resize(1);
+  } else {
+    std::erase_if(orders, [&](const Order* order) { return order->whole != set; });
+  }
+}
+
+Increase OrderTracker::IncreaseOf(const Write& write) const {
+  Increase increase;
+  increase.delta = write.delta;
+  for (const std::string& name : write.orders) {
+    increase.requests.push_back({name, orders_.at(name).uid});
+  }
+  std::sort(increase.requests.begin(), increase.requests.end(),
+            [](const Increase::For& a, const Increase::For& b) { return a.name < b.name; });
+  StableHash hash;
+  hash.Add(write.group);
+  for (const Increase::For& request : increase.requests) hash.Add(request.name).Add(request.uid);
+  increase.token = hash.Hex();
+  return increase;
+}
+
 std::optional<OrderTracker::Write> OrderTracker::NextIncrease(const std::string& id,
                                                               const GroupView& view) {
   std::vector<Order*> due = OrdersOf(id, Stage::kNew);
   std::erase_if(due, [](const Order* order) { return !order->observed || order->ending; });
   RefuseBeyond(id, view, due);
   if (due.empty()) return std::nullopt;
+  if (by_set_) KeepOneSet(due);
   Write write{WriteKind::kIncrease, id, static_cast<int64_t>(due.size()), {}, {}};
   for (Order* order : due) {
     order->stage = Stage::kSent;

@@ -5,10 +5,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "autoscale-hook/catalog/catalog.h"
+#include "autoscale-hook/providers/groups/configured_shape.h"
 #include "autoscale-hook/providers/groups/object_path.h"
-#include "scheduler/model/api_names.h"
 
 namespace fairlead::hook {
 namespace {
@@ -18,12 +16,6 @@ constexpr size_t kLongestText = 2048;
 
 absl::Status NoGroup(const std::string& id) {
   return absl::NotFoundError(absl::StrCat("group ", id, " is not configured"));
-}
-
-std::string SelectorText(const model::StringMap& labels) {
-  std::vector<std::string> parts;
-  for (const auto& [key, value] : labels) parts.push_back(absl::StrCat(key, "=", value));
-  return absl::StrJoin(parts, ",");
 }
 
 // The plural of the kind, if it has the subresource where that is asked for.
@@ -245,15 +237,7 @@ void ScaleGroups::Groups(Answer<std::vector<CloudGroup>> answer) {
   std::vector<CloudGroup> list;
   for (const auto& [id, group] : groups_) {
     const model::ScaleGroup& config = group.config;
-    CloudGroup told{id, config.min_size, config.max_size};
-    // The template is read again when the catalogue changes.
-    const absl::StatusOr<model::Node> node = MakeTemplate(config);
-    if (node.ok()) {
-      for (const auto& [name, amount] : node->allocatable) {
-        absl::StrAppend(&told.debug, name, "=", amount, " ");
-      }
-    }
-    list.push_back(std::move(told));
+    list.push_back(GroupOfShape(config, known_type_, id, config.min_size, config.max_size));
   }
   answer(std::move(list));
 }
@@ -261,9 +245,7 @@ void ScaleGroups::Groups(Answer<std::vector<CloudGroup>> answer) {
 void ScaleGroups::NodePrice(const CloudNode& node, Answer<double> answer) {
   const Group* const group = Find(node.name);
   if (group == nullptr) return answer(NoGroup(node.name));
-  const std::optional<int64_t>& price = group->config.price_micro_usd_per_hour;
-  if (!price.has_value()) return answer(absl::UnimplementedError("no price is configured"));
-  answer(static_cast<double>(*price) / 1e6);
+  answer(PriceOfShape(group->config));
 }
 
 void ScaleGroups::TargetSize(const std::string& id, Answer<int64_t> answer) {
@@ -290,33 +272,10 @@ void ScaleGroups::Nodes(const std::string& id, Answer<std::vector<CloudInstance>
   answer(std::move(instances));
 }
 
-absl::StatusOr<model::Node> ScaleGroups::MakeTemplate(const model::ScaleGroup& config) const {
-  model::Node node;
-  if (config.instance_type.empty()) {
-    node.allocatable = config.allocatable;
-  } else {
-    const InstanceType* const type =
-        known_type_ == nullptr ? nullptr : known_type_(config.instance_type);
-    if (type == nullptr) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "instanceType: the catalogue has no type \"", config.instance_type, "\"; add it"));
-    }
-    Offer offer;
-    offer.type = type;
-    node = UsableNode(offer, "");
-  }
-  for (const auto& [key, value] : config.node_selector) node.meta.labels.Set(key, value);
-  for (const auto& [key, value] : config.labels) node.meta.labels.Set(key, value);
-  node.taints.insert(node.taints.end(), config.taints.begin(), config.taints.end());
-  if (!config.zone.empty()) node.meta.labels.Set(model::kZoneLabel, config.zone);
-  node.meta.name = config.Id();  // NodePrice knows it by that
-  return node;
-}
-
 void ScaleGroups::TemplateNode(const std::string& id, Answer<model::Node> answer) {
   const Group* const group = Find(id);
   if (group == nullptr) return answer(NoGroup(id));
-  answer(MakeTemplate(group->config));
+  answer(TemplateOfShape(group->config, known_type_, id));  // NodePrice knows it by its name
 }
 
 }  // namespace fairlead::hook

@@ -73,7 +73,7 @@ class ScaleGroups final : public CloudGroups {
   void TargetSize(const std::string& group, Answer<int64_t> answer) override;
   void Nodes(const std::string& group, Answer<std::vector<CloudInstance>> answer) override;
   void TemplateNode(const std::string& group, Answer<model::Node> answer) override;
-  void IncreaseSize(const std::string& group, int64_t delta, Done done) override;
+  void IncreaseSize(const std::string& group, const Increase& increase, Done done) override;
   void DecreaseTargetSize(const std::string& group, int64_t delta, Done done) override;
   void DeleteNodes(const std::string& group, const std::vector<CloudNode>& nodes,
                    Done done) override;
@@ -126,7 +126,6 @@ class ScaleGroups final : public CloudGroups {
   void Settle(const std::string& id, Then then);
   Group* Find(const std::string& id);
   [[nodiscard]] std::set<std::string> Living(const Group& group) const;
-  absl::StatusOr<model::Node> MakeTemplate(const model::ScaleGroup& config) const;
 
   // scale_writes.cc
   void Finish(const OperationPtr& op, const absl::Status& status);

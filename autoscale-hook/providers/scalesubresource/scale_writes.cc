@@ -69,9 +69,9 @@ void ScaleGroups::WriteScale(const OperationPtr& op, int64_t replicas, Done done
 
 // ---- sizes
 
-void ScaleGroups::IncreaseSize(const std::string& id, int64_t delta, Done done) {
+void ScaleGroups::IncreaseSize(const std::string& id, const Increase& increase, Done done) {
   const OperationPtr op = BeginOperation<Operation>(scheduler_, id, std::move(done));
-  op->delta = delta;
+  op->delta = increase.delta;
   TryIncrease(op);
 }
 
