@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "scheduler/model/api_names.h"
+#include "scheduler/model/provisioning_group.h"
 
 namespace fairlead::core {
 namespace {
@@ -14,8 +15,6 @@ namespace {
 constexpr int64_t kMostPods = 10'000;  // of one object
 constexpr absl::Duration kDefaultValidity = absl::Hours(7 * 24);
 
-constexpr char kCheckCapacity[] = "check-capacity.autoscaling.x-k8s.io";
-constexpr char kAtomicScaleUp[] = "best-effort-atomic-scale-up.autoscaling.x-k8s.io";
 constexpr char kConsumes[] = "autoscaling.x-k8s.io/consume-provisioning-request";
 // As older versions of cluster-autoscaler have it.
 constexpr char kConsumesOld[] = "cluster-autoscaler.kubernetes.io/consume-provisioning-request";
@@ -42,8 +41,10 @@ bool IsOurs(const model::CapacityBuffer& buffer) {
   return buffer.strategy == model::kActiveCapacity && !buffer.meta.deletion.has_value();
 }
 bool IsOurs(const model::ProvisioningRequest& request) {
-  const bool known = request.class_name == kCheckCapacity || request.class_name == kAtomicScaleUp;
-  return known && !request.meta.deletion.has_value();
+  const bool known = request.class_name == model::kCheckCapacityClass ||
+                     request.class_name == model::kAtomicScaleUpClass;
+  // What our own provider asks of another autoscaler is not answered from our plan.
+  return known && !request.meta.deletion.has_value() && !model::IsMadeByProvider(request.meta);
 }
 
 std::string WhyNoRoom(const CapacityAnswer& answer) {
@@ -268,7 +269,7 @@ std::optional<CapacityAsk> CapacityObjects::AskOf(Row<model::ProvisioningRequest
   if (row.provisioned_at.has_value()) {
     if (!Books(row, now)) return std::nullopt;
     ask.keeps_nodes = true;
-  } else if (request.class_name == kAtomicScaleUp) {
+  } else if (request.class_name == model::kAtomicScaleUpClass) {
     absl::Duration valid = kDefaultValidity;
     int64_t seconds = 0;
     if (absl::SimpleAtoi(request.parameters.Get("ValidUntilSeconds"), &seconds) && seconds > 0) {
@@ -311,7 +312,7 @@ std::vector<CapacityAsk> CapacityObjects::Asks(absl::Time now) {
   using Order = std::pair<int, absl::Time>;
   std::vector<std::pair<Order, Row<model::ProvisioningRequest>*>> in_order;
   for (auto& [key, row] : requests_) {
-    const bool checks = row.object.class_name == kCheckCapacity;
+    const bool checks = row.object.class_name == model::kCheckCapacityClass;
     const int rank = row.provisioned_at.has_value() ? 0 : checks ? 2 : 1;
     in_order.emplace_back(Order(rank, row.object.meta.creation), &row);
   }
@@ -345,7 +346,7 @@ void CapacityObjects::Answer(const CapacityAsk& ask, const CapacityAnswer& answe
   auto& row = requests_.at(ask.key);
   if (row.provisioned_at.has_value()) return;
   row.ordered = !answer.usable && (all || answer.nodes_requested);
-  const bool checks = row.object.class_name == kCheckCapacity;
+  const bool checks = row.object.class_name == model::kCheckCapacityClass;
   if (all && answer.usable) {
     row.provisioned_at = now;
     decide_at_ = std::min(decide_at_, now + options_.booking);

@@ -12,7 +12,8 @@
 // for a part. Conditions Accepted, Provisioned, Failed and BookingExpired, with the reasons of
 // cluster-autoscaler. Its room is kept for the time of a booking, or until as many pods as it has
 // say that they consume it and are bound; after that it is as free as before. Other classes and
-// other strategies belong to other programs: nothing is written to such objects.
+// other strategies belong to other programs, and what the provider provisioning-request has made is
+// a question to another program: nothing is written to such objects.
 //
 // Conditions of other types stay as they are. A write is repeated after a refusal or an unknown
 // outcome (reconcile/condition_write.h).

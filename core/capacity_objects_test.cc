@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "core/machines_testing.h"
+#include "scheduler/model/provisioning_group.h"
 
 namespace fairlead::core::testing {
 namespace {
@@ -242,6 +243,25 @@ TEST_F(CapacityObjectsTest, OtherStrategiesAndClassesAreLeftAlone) {
   Run(absl::Minutes(1));
   EXPECT_EQ(created_, 0);
   EXPECT_EQ(writes_, 0);
+}
+
+// What the provider provisioning-request has made is a question to another autoscaler: both marks
+// say so, and one alone does not.
+TEST_F(CapacityObjectsTest, RequestsOfOurOwnProviderAreLeftAlone) {
+  PutTemplate("t");
+  model::ProvisioningRequest request = Request("r", kAtomic, 1);
+  request.meta.labels.Set(model::kMadeByLabel, model::kProvisioningRequestProvider);
+  request.meta.owners.push_back({"fairlead.dev/v1alpha1", "NodeRequest", "fl-1", "u-1"});
+  PutRequest(request);
+  Run(absl::Minutes(1));
+  EXPECT_EQ(created_, 0);
+  EXPECT_EQ(writes_, 0);
+  request = Request("label-alone", kAtomic, 1);
+  request.meta.labels.Set(model::kMadeByLabel, model::kProvisioningRequestProvider);
+  PutRequest(request);
+  Run(absl::Minutes(1));
+  EXPECT_EQ(created_, 1);
+  EXPECT_GT(writes_, 0);
 }
 
 TEST_F(CapacityObjectsTest, ConditionsOfOthersStay) {

@@ -17,6 +17,7 @@
 #include "base/strings.h"
 #include "core/config_fields.h"
 #include "core/config_groups.h"
+#include "core/config_provisioning.h"
 #include "core/config_remote_plugins.h"
 #include "core/config_usage.h"
 #include "core/queue_provisioning.h"
@@ -50,8 +51,8 @@ absl::Status ReadGpuLimits(const dom::element& value, const std::string& path,
 constexpr absl::Duration kWatchDelay = absl::Seconds(30);
 
 // Of this version, in the order in which they are told.
-constexpr const char* kProviders[] = {"kwok", "karpenter", "externalgrpc", "cluster-api",
-                                      "scale-subresource"};
+constexpr const char* kProviders[] = {"kwok",        "karpenter",         "externalgrpc",
+                                      "cluster-api", "scale-subresource", "provisioning-request"};
 
 absl::Status ReadNodeClass(const dom::element& value, const std::string& path,
                            model::NodeClassRef& out) {
@@ -412,6 +413,11 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
           seen.providers.insert("scale-subresource");
           return ReadScaleSubresource(value, path, configuration.scale_groups);
         }},
+       {"provisioningRequest",
+        [&](const dom::element& value, const std::string& path) {
+          seen.providers.insert(model::kProvisioningRequestProvider);
+          return ReadProvisioningRequest(value, path, configuration.provisioning);
+        }},
        {"guests", By(ReadGuests, configuration)},
        {"gpuSharing", By(ReadGpuSharing, options)},
        {"remotePlugins", By(ReadRemotePlugins, options)},
@@ -437,6 +443,11 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
   if (options.hook.provider == "scale-subresource" && configuration.scale_groups.empty()) {
     return Bad("scaleSubresource.groups",
                "must have at least one, because hook.provider is scale-subresource");
+  }
+  if (options.hook.provider == model::kProvisioningRequestProvider &&
+      configuration.provisioning.groups.empty()) {
+    return Bad("provisioningRequest.groups",
+               "must have at least one, because hook.provider is provisioning-request");
   }
   return CheckReadyTimeout(configuration);
 }

@@ -35,6 +35,10 @@
 //     namespace: openshift-machine-api, name: workers, minSize: 0, maxSize: 8, zone: us-east-1a,
 //     instanceType: g6.4xlarge, nodeSelector: {pool: workers},   # or template: {cpu, memory, ..}
 //     deleteAnnotation: {key: example.com/delete}}]}
+//   provisioningRequest: {namespace: fairlead, parameters: {ValidUntilSeconds: "600"},
+//     className: best-effort-atomic-scale-up.autoscaling.x-k8s.io, capacityWait: 0s,
+//     arrivalTimeout: 20m, groups: [{name: h100, maxSize: 16, zone: us-east-1a,
+//     instanceType: p5.48xlarge, nodeSelector: {pool: h100}}]}
 //   karpenter: {nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}}
 //   usage: {kValue: "1", halfLifePeriod: 24h, windowSize: 168h, windowType: sliding,
 //           tumblingWindowStartTime: "2026-01-05T00:00:00Z", cronString: "0 0 * * 1",
@@ -72,6 +76,7 @@
 #include "absl/time/time.h"
 #include "base/lease_times.h"
 #include "core/options.h"
+#include "scheduler/model/provisioning_group.h"
 #include "scheduler/model/scale_group.h"
 
 namespace fairlead::core {
@@ -137,6 +142,7 @@ struct Configuration {
   CloudServerSettings external_grpc;
   ClusterApiSettings cluster_api;
   std::vector<model::ScaleGroup> scale_groups;  // of the provider scale-subresource
+  model::ProvisioningSettings provisioning;     // of the provider provisioning-request
   // If a kind's watch has been silent for longer, nothing is evicted, provisioned or removed.
   absl::Duration stale_after = absl::Seconds(60);
   std::string metrics_bind_address;  // empty: no HTTP is served

@@ -54,13 +54,13 @@ TEST(ConfigurationTest, AProviderIsNeverChosenByDefault) {
   EXPECT_FALSE(read(R"({"enabled":false,"provider":"kwok"})")->options.hook.enabled);
   EXPECT_EQ(error(R"({"enabled":true})"),
             "hook.provider: must be set if the hook is enabled; known providers: kwok, karpenter, "
-            "externalgrpc, cluster-api, scale-subresource");
+            "externalgrpc, cluster-api, scale-subresource, provisioning-request");
   EXPECT_EQ(error(R"({"provider":"aws"})"),
             "hook.provider: \"aws\" is not a known provider; known providers: kwok, karpenter, "
-            "externalgrpc, cluster-api, scale-subresource");
+            "externalgrpc, cluster-api, scale-subresource, provisioning-request");
   EXPECT_EQ(error(R"({"enabled":false,"provider":"aws"})"),
             "hook.provider: \"aws\" is not a known provider; known providers: kwok, karpenter, "
-            "externalgrpc, cluster-api, scale-subresource");
+            "externalgrpc, cluster-api, scale-subresource, provisioning-request");
 }
 
 TEST(ConfigurationTest, StalenessAndTheLeasesMarginHaveBounds) {
@@ -92,7 +92,7 @@ TEST(ConfigurationTest, ProvidersThatAreConfigured) {
   EXPECT_THAT(
       ReadConfiguration({Fairlead(R"("hook":{"provider":"aws"})")}).status().message(),
       HasSubstr(R"("aws" is not a known provider; known providers: kwok, karpenter, externalgrpc, )"
-                "cluster-api, scale-subresource"));
+                "cluster-api, scale-subresource, provisioning-request"));
   EXPECT_THAT(ReadConfiguration({Fairlead(R"("karpenter":{"nodeClassRef":{"kind":"k"}})")})
                   .status()
                   .message(),

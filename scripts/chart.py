@@ -35,6 +35,7 @@ TEMPLATES = {
     "provider-cluster-api": "cluster-api/rbac",
     "provider-karpenter": "karpenter/rbac",
     "provider-kwok": "kwok/rbac",
+    "provider-provisioning-request": "provisioning-request/rbac",
     "provider-scale-subresource": "scale-subresource/rbac",
     "rbac": "base/rbac",
     "reader-rbac": "base/reader-rbac",

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "autoscale-hook/providers/externalgrpc/externalgrpc_options.h"
+#include "autoscale-hook/providers/provisioningrequest/provisioning_groups.h"
 #include "autoscale-hook/providers/scalesubresource/scale_groups.h"
 #include "base/status_macros.h"
 #include "cmd/fairlead/action_words.h"
@@ -79,6 +80,11 @@ void Application::MakeProviders(const WrapProvider& wrap) {
           options_.scale_groups, [this](absl::string_view type) { return catalog_->Find(type); },
           &object_api_, &scheduler_);
       AddGroups(hook::ScaleSubresourceOptions(), scale_groups_.get());
+    } else if (name == model::kProvisioningRequestProvider) {
+      provisioning_groups_ = std::make_unique<hook::ProvisioningGroups>(
+          options_.provisioning, [this](absl::string_view type) { return catalog_->Find(type); },
+          &object_api_, &scheduler_);
+      AddGroups(hook::ProvisioningRequestOptions(), provisioning_groups_.get());
     }
   }
 }

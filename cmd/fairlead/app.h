@@ -95,6 +95,7 @@ struct AppOptions {
   hook::KarpenterOptions karpenter;
   hook::ClusterApiScope cluster_api;
   std::vector<model::ScaleGroup> scale_groups;
+  model::ProvisioningSettings provisioning;           // with a namespace
   absl::Duration drain_timeout = absl::Seconds(20);   // for writing the actions in flight
   absl::Duration release_timeout = absl::Seconds(5);  // for releasing the lease
   // If a kind's watch has been silent for longer than this, nothing is evicted, provisioned or
@@ -287,7 +288,8 @@ class Application final : private hook::ProviderListener {
   KubeObjectApi object_api_, management_api_;
   TimerScheduler scheduler_;
   // They outlive their providers; null: there are none.
-  std::unique_ptr<hook::CloudGroups> cloud_groups_, cluster_api_groups_, scale_groups_;
+  std::unique_ptr<hook::CloudGroups> cloud_groups_, cluster_api_groups_, scale_groups_,
+      provisioning_groups_;
   std::map<std::string, std::unique_ptr<hook::Provider>, std::less<>> providers_;
   std::map<std::string, std::vector<hook::LaunchOrder>> launches_;  // by provider, of a decision
   std::unique_ptr<core::DecisionLoop> loop_;

@@ -177,6 +177,8 @@ AppOptions OptionsFor(const RunFlags& flags, const core::Configuration& configur
   options.karpenter.node_class = configuration.karpenter_node_class;
   options.cluster_api = {configuration.cluster_api.ns, configuration.cluster_api.cluster_name};
   options.scale_groups = configuration.scale_groups;
+  options.provisioning = configuration.provisioning;
+  if (options.provisioning.ns.empty()) options.provisioning.ns = configuration.leader_election.ns;
   options.stale_after = configuration.stale_after;
   if (usage_database != nullptr) options.usage_queries = usage_database->queries();
   options.usage_wait_timeout = configuration.usage_database.wait_timeout;

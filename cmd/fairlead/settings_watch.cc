@@ -66,6 +66,7 @@ std::vector<std::string> SettingsWatch::UnchangeableChanges(const Settings& next
   if (!(first_.external_grpc == b.external_grpc)) fields.push_back("externalgrpc");
   if (!(first_.cluster_api == b.cluster_api)) fields.push_back("clusterApi");
   if (!(first_.scale_groups == b.scale_groups)) fields.push_back("scaleSubresource");
+  if (!(first_.provisioning == b.provisioning)) fields.push_back("provisioningRequest");
   if (first_.stale_after != b.stale_after) fields.push_back("staleAfter");
   if (first_.guests_bind_address != b.guests_bind_address) {
     fields.emplace_back("guests.bindAddress");

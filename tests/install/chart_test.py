@@ -99,7 +99,7 @@ class ChartTest(unittest.TestCase):
         self.assert_like({}, ".")
 
     def test_each_provider_has_its_rights(self):
-        for provider in ("karpenter", "kwok", "cluster-api", "scale-subresource"):
+        for provider in ("karpenter", "kwok", "cluster-api", "provisioning-request", "scale-subresource"):
             with self.subTest(provider):
                 own = yaml.safe_load((ROOT / f"manifests/{provider}/fairlead.yaml").read_text())
                 self.assert_like({"configuration": own}, provider)

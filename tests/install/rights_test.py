@@ -15,7 +15,7 @@ import rights
 
 ROOT, LOG = pathlib.Path("."), pathlib.Path("build/tests/audit.log")
 BASE = ("base/rbac", "base/gpu-reservation", "gpu-sharing/kai-webhook-rbac")
-PROVIDERS = ("cluster-api/rbac", "karpenter/rbac", "kwok/rbac", "scale-subresource/rbac")
+PROVIDERS = ("cluster-api/rbac", "karpenter/rbac", "kwok/rbac", "provisioning-request/rbac", "scale-subresource/rbac")
 
 # Rights that the tests need not show, each with the place of the call.
 READ_AFTER_REFUSAL = "PatchProtocol (kube/write) reads the object again after a 422"
