@@ -56,6 +56,8 @@ constexpr ResourceRow kRows[kResourceTypes] = {
      "capacitybuffers", true, true, false},
     {ResourceType::kProvisioningRequests, "autoscaling.x-k8s.io/v1", "ProvisioningRequest",
      "provisioningrequests", true, true, false},
+    {ResourceType::kDeviceTaintRules, "resource.k8s.io/v1beta2", "DeviceTaintRule",
+     "devicetaintrules", false, true, false},
 };
 
 }  // namespace

@@ -40,8 +40,9 @@ enum class ResourceType : uint8_t {
   kPodTemplates,
   kCapacityBuffers,
   kProvisioningRequests,
+  kDeviceTaintRules,
 };
-inline constexpr size_t kResourceTypes = 31;
+inline constexpr size_t kResourceTypes = 32;
 
 struct ResourceRow {
   ResourceType type;
