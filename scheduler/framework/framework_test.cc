@@ -162,7 +162,7 @@ TEST_F(FrameworkTest, RegistryRefusesASecondPluginOfTheName) {
   const absl::Status status = registry_.Register("Both", FactoryOf<ToyFilter<Depends::kCluster>>());
   EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
   EXPECT_THAT(registry_.Names(), ElementsAre("Both", "Broken", "Cluster", "ClusterScore", "Neither",
-                                             "Object", "Score", "Usage"));
+                                             "Object", "ObjectScore", "Score", "Usage"));
 }
 
 TEST_F(FrameworkTest, RegistryRefusesWhatNoConfigurationCanMean) {
