@@ -99,6 +99,9 @@ void AddUnblockers(const Outcome& outcome, bool hook_on, verdict::Verdict& v) {
     case Code::kGated:
       if (verdict::PluginThatHolds(outcome.subject).empty()) {
         add(ResolvableBy::kUserChange, "remove the scheduling gates");
+      } else if (const absl::string_view help = verdict::HelpIfHeld(outcome.subject);
+                 !help.empty()) {
+        add(ResolvableBy::kUserChange, std::string(help));
       } else {
         add(ResolvableBy::kTime, "wait until the plugin lets it in");
         v.awaited = outcome.awaits;

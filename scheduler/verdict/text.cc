@@ -142,10 +142,18 @@ Words Gated(const Verdict& v) {
   const int64_t count = std::max<int64_t>(1, v.pods_waiting);
   const std::string held = count == 1 ? "The pod is" : absl::StrCat(count, " pods are");
   if (!PluginThatHolds(v.subject).empty()) {
-    return {absl::StrCat(held, " held back by ", v.subject), {"wait until the plugin lets it in"}};
+    const absl::string_view help = HelpIfHeld(v.subject);
+    return {absl::StrCat(held, " held back by ", WhyHeld(v.subject)),
+            {help.empty() ? "wait until the plugin lets it in" : std::string(help)}};
   }
   return {absl::StrCat(held, " held by ", GatesIn(v)),
           {"let the controller that set the gates remove them from spec.schedulingGates"}};
+}
+
+std::string HeldSentence(absl::string_view subject) {
+  const absl::string_view help = HelpIfHeld(subject);
+  return absl::StrCat("Held back by ", WhyHeld(subject),
+                      help.empty() ? "" : "; what helps: ", help);
 }
 
 Words GangIncomplete(const Verdict& v) {
@@ -434,7 +442,7 @@ std::string Sentence(const Verdict& v) {
   switch (v.code) {
     case Code::kGated:
       fact = PluginThatHolds(v.subject).empty() ? absl::StrCat("Held by ", GatesIn(v))
-                                                : absl::StrCat("Held back by ", v.subject);
+                                                : HeldSentence(v.subject);
       break;
     case Code::kGangIncomplete:
       fact = absl::StrCat("The gang starts with ", Count(v.min_member, "pod", "pods"),

@@ -57,6 +57,15 @@ TEST(MessageTest, Golden) {
   }
 }
 
+TEST(MessageTest, TheSentenceOfAPodThatAPluginHoldsBackSaysWhatHelps) {
+  Verdict v = Of(Code::kGated);
+  v.subject = HeldByPlugin("Grouping", "its owner may not be read", "add a rule");
+  EXPECT_EQ(ConditionMessage(v),
+            "Held back by plugin Grouping: its owner may not be read; what helps: add a rule.");
+  v.subject = HeldByPlugin("Budget", "none is left");
+  EXPECT_EQ(ConditionMessage(v), "Held back by plugin Budget: none is left.");
+}
+
 TEST(MessageTest, EveryCodeHasAGoldenText) {
   std::map<Code, int> seen;
   for (const GoldenCase& c : Golden()) ++seen[c.code];

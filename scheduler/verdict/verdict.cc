@@ -243,8 +243,21 @@ bool SameButForPassingNumbers(const Verdict& a, const Verdict& b) {
                      b.failed_predicates.begin(), b.failed_predicates.end(), same_predicate));
 }
 
-std::string HeldByPlugin(absl::string_view plugin, absl::string_view why) {
-  return absl::StrCat(kPluginPrefix, plugin, ": ", why);
+// Two lines, the second with the help.
+std::string HeldByPlugin(absl::string_view plugin, absl::string_view why, absl::string_view help) {
+  std::string subject = absl::StrCat(kPluginPrefix, plugin, ": ", why);
+  std::replace(subject.begin(), subject.end(), '\n', ' ');
+  if (!help.empty()) absl::StrAppend(&subject, "\n", help);
+  return subject;
+}
+
+absl::string_view WhyHeld(absl::string_view subject) {
+  return subject.substr(0, subject.find('\n'));
+}
+
+absl::string_view HelpIfHeld(absl::string_view subject) {
+  const size_t line = subject.find('\n');
+  return line == absl::string_view::npos ? "" : subject.substr(line + 1);
 }
 
 absl::string_view PluginThatHolds(absl::string_view subject) {

@@ -166,14 +166,18 @@ bool SameButForPassingNumbers(const Verdict& a, const Verdict& b);
 // "$12.50", "64Gi", "1m30s", "6/4"). Digits of names stay: "train-7", "ns/7", "n1".
 std::string WithoutAmounts(absl::string_view text);
 
-// True of a state that needs no action: the workload is held before any attempt to place
-// it (by scheduling gates, or because pods of its gang do not exist), or time alone ends its wait.
-// Its event is no warning. A request beyond the whole of a queue's limit is no such state.
+// True of a state that needs no action: the workload is held before any attempt to place it (by
+// scheduling gates, or because pods of its gang do not exist), or time alone ends its wait. Its
+// event is no warning. A request beyond the whole of a queue's limit is no such state.
 bool IsExpected(const Verdict& verdict);
-// The subject of kGated for pods that a plugin holds back; and the plugin of such a subject. Of
-// gates the subject has the names, none of which has a space: "" then.
-std::string HeldByPlugin(absl::string_view plugin, absl::string_view why);
+// The subject of kGated for pods that a plugin holds back; its plugin, what it says ("plugin NAME:
+// why"), and what helps, which is empty if only time does. Of gates the subject has the names, none
+// of which has a space or is followed by a line: the plugin and the help are "" then.
+std::string HeldByPlugin(absl::string_view plugin, absl::string_view why,
+                         absl::string_view help = "");
 absl::string_view PluginThatHolds(absl::string_view subject);
+absl::string_view WhyHeld(absl::string_view subject);
+absl::string_view HelpIfHeld(absl::string_view subject);
 
 // The condition's reason. Capacity codes are "Unschedulable", the word on which every public
 // autoscaler acts, only if the built-in hook is off. Policy and impossible codes never are.
