@@ -65,6 +65,12 @@ void DecisionLoop::Impl::TakeAnswer(const model::ActionResult& result, absl::Tim
     }
   } else if (const auto* scheduled = std::get_if<InFlightGroupCondition>(&*found)) {
     native_groups.Answered(scheduled->group, scheduled->uid, status, now);
+  } else if (const auto* read = std::get_if<InFlightRead>(&*found)) {
+    grouper.ObjectRead(read->object, result, now);
+  } else if (const auto* owned = std::get_if<InFlightGroup>(&*found)) {
+    grouper.GroupWritten(owned->key, status, now);
+  } else if (const auto* grouped = std::get_if<InFlightGroupOfPod>(&*found)) {
+    grouper.PodWritten(grouped->key, grouped->uid, status, now);
   }
 }
 

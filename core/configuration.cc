@@ -16,6 +16,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "core/config_fields.h"
+#include "core/config_grouping.h"
 #include "core/config_groups.h"
 #include "core/config_provisioning.h"
 #include "core/config_remote_plugins.h"
@@ -424,6 +425,7 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
        {"evictions", By(ReadEvictions, options.evictions)},
        {"gangBindingGrace", Span(&options.gang_refusals.grace)},
        {"podGroupSettle", Span(&options.group_settle.wait)},
+       {"grouping", By(ReadGrouping, options.grouping)},
        {"events", Flag(&options.emit_events)},
        {"staleAfter", By(ReadStaleAfter, configuration.stale_after)},
        {"metricsBindAddress", Text(&configuration.metrics_bind_address)},

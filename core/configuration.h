@@ -54,6 +54,7 @@
 //   gangReservations: {enabled: false, reserveAfter: 5m, minGPUs: 8, maxReservations: 8}
 //   gangBindingGrace: 60s
 //   podGroupSettle: 1s
+//   grouping: {enabled: false, kinds: [{group: example.com, kind: Simulation, per: pod}]}
 //   events: true
 //   staleAfter: 60s
 //   metricsBindAddress: ":8080"      # left out: no HTTP

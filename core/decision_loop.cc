@@ -264,6 +264,7 @@ StepResult DecisionLoop::Impl::Step(absl::Time now) {
   for (const model::ActionResult& answer : std::exchange(answers, {})) TakeAnswer(answer, now);
   TakeNodeLists(now);
   TakeReports(now);
+  GroupPods(now, result);
   EndGrants(now);
   AskAboutEvictions(now, result);
   TellContradictions(result);
@@ -292,12 +293,13 @@ StepResult DecisionLoop::Impl::Step(absl::Time now) {
     capacity.Step(now, writes);
   }
   for (model::Action& write : writes) Emit(std::move(write), result);
-  result.wake_at = std::min({wake_at, annotations.wake_at(), native_groups.wake_at(),
-                             options.hook.enabled ? std::min(pools.wake_at(), capacity.wake_at())
-                                                  : absl::InfiniteFuture(),
-                             bindings.wake_at(), nominations.wake_at(), grants.wake_at(),
-                             CallsWakeAt(), refusals.wake_at(), verdicts.wake_at(),
-                             stale() ? absl::InfiniteFuture() : evictions.wake_at()});
+  result.wake_at =
+      std::min({wake_at, annotations.wake_at(), native_groups.wake_at(), grouper.wake_at(),
+                options.hook.enabled ? std::min(pools.wake_at(), capacity.wake_at())
+                                     : absl::InfiniteFuture(),
+                bindings.wake_at(), nominations.wake_at(), grants.wake_at(), CallsWakeAt(),
+                refusals.wake_at(), verdicts.wake_at(),
+                stale() ? absl::InfiniteFuture() : evictions.wake_at()});
   if (dirty || !events.empty()) result.wake_at = now;  // a binding failed right away
   sending = nullptr;
   return result;

@@ -25,6 +25,7 @@
 #include "core/managed_nodes.h"
 #include "core/native_groups.h"
 #include "core/node_pools.h"
+#include "core/pod_grouper.h"
 #include "core/pod_waits.h"
 #include "core/preemption_asks.h"
 #include "core/queue_provisioning.h"
@@ -276,6 +277,11 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
     return {options.engine.bind_backoff_initial, options.engine.bind_backoff_max};
   }
   state::Change UpsertPod(const model::Pod& pod);
+  // The state has the pod afterwards, as it is or held back, unless it is withheld.
+  state::Change FilePod(const model::Pod& pod, const PodGrouper::Answer& answer);
+  state::Change FileGrouped(const model::Pod& pod);
+  // Reads and writes by which pods are grouped. Pods for which that ends are filed.
+  void GroupPods(absl::Time now, StepResult& result);
   state::Change UpsertClaim(const model::ResourceClaim& claim);
   state::Change UpsertVolumeObject(const model::VolumeObject& object);
   state::Change RemoveVolumeObject(const model::Delete& removed);
@@ -371,6 +377,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   std::map<std::string, absl::Time> spared_until;  // by uid: an eviction for that was refused
   GroupAnnotations annotations;
   NativeGroups native_groups;
+  PodGrouper grouper{state, options.grouping, BackoffOf(options)};
   PreemptionAsks preemption_asks;
   ExtenderPlugin extenders;
   SharePlugin shares;

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "core/decision_loop_impl.h"
 #include "core/queue_notes.h"
@@ -98,6 +99,7 @@ void DecisionLoop::Impl::ApplyUpsert(const model::Upsert& upsert) {
           },
           [&](const model::PodGroup& group) {
             bindings.PodGroupSeen();
+            grouper.GroupSeen(group);
             return state.UpsertPodGroup(group);
           },
           [&](const model::NativePodGroup& group) {
@@ -148,6 +150,38 @@ void DecisionLoop::Impl::ApplyUpsert(const model::Upsert& upsert) {
 }
 
 state::Change DecisionLoop::Impl::UpsertPod(const model::Pod& pod) {
+  return FilePod(pod, grouper.PodSeen(pod));
+}
+
+state::Change DecisionLoop::Impl::FilePod(const model::Pod& pod, const PodGrouper::Answer& answer) {
+  if (answer.withheld) {
+    // A former pod of the name is gone all the same.
+    if (const state::PodId known = state.FindPod(pod.meta.ns, pod.meta.name);
+        known != state::kNoId) {
+      ApplyDelete({model::Kind::kPod, pod.meta.ns, pod.meta.name, state.pod(known).uid});
+    }
+    return {.capacity = nodes.PodsSeen(pod.meta.resource_version)};
+  }
+  if (!answer.held_by.empty()) {
+    model::Pod held = pod;
+    held.held_by = answer.held_by;
+    return FileGrouped(held);
+  }
+  const state::Change change = FileGrouped(pod);
+  if (answer.lone) bindings.IsLone(state.FindPod(pod.meta.ns, pod.meta.name));
+  return change;
+}
+
+void DecisionLoop::Impl::GroupPods(absl::Time now, StepResult& result) {
+  if (!grouper.enabled()) return;
+  std::vector<model::Action> actions;
+  for (const PodGrouper::Decided& decided : grouper.Step(now, actions)) {
+    if (FilePod(decided.pod, decided.answer).Any()) dirty = true;
+  }
+  for (model::Action& action : actions) Emit(std::move(action), result);
+}
+
+state::Change DecisionLoop::Impl::FileGrouped(const model::Pod& pod) {
   if (bindings.Holding() || !nominations.empty() || permits.reserved() > 0) {
     const state::PodId known = state.FindPod(pod.meta.ns, pod.meta.name);
     if (known != state::kNoId && state.pod(known).uid != pod.meta.uid) PodGoing(known);
@@ -155,7 +189,11 @@ state::Change DecisionLoop::Impl::UpsertPod(const model::Pod& pod) {
   const bool succeeded = pod.phase == model::PodPhase::kSucceeded;
   if (succeeded) PodSucceeded(pod);
   state::Change change = state.UpsertPod(pod);
-  change |= held_back.PodSeen(pod);
+  if (pod.held_by.empty()) {
+    change |= held_back.PodSeen(pod);
+  } else {
+    held_back.PodGone(pod.meta.ns, pod.meta.name);
+  }
   change.capacity |= nodes.PodsSeen(pod.meta.resource_version);
   if (!succeeded) PodChanged(pod);
   change |= CapacityAsked(capacity.PodSeen(pod));
@@ -178,6 +216,7 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
           pod != state::kNoId && (removed.uid.empty() || state.pod(pod).uid == removed.uid)) {
         PodGoing(pod);
       }
+      grouper.PodGone(removed.ns, removed.name, removed.uid);
       change = state.RemovePod(removed.ns, removed.name, removed.uid);
       if (state.FindPod(removed.ns, removed.name) == state::kNoId) {
         held_back.PodGone(removed.ns, removed.name);
@@ -201,6 +240,7 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
       change.policy = true;
       break;
     case model::Kind::kPodGroup:
+      grouper.GroupGone(removed.ns, removed.name, removed.uid);
       change = native_groups.RemoveKais(removed.ns, removed.name, removed.uid);
       break;
     case model::Kind::kNativePodGroup:

@@ -1,6 +1,7 @@
 // All options of the core. core/configuration.h reads them from files. Thread-safety: plain values.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "core/reconcile/bindings.h"
 #include "core/reconcile/evictions.h"
 #include "core/reconcile/refusals.h"
+#include "grouping/table.h"
 #include "scheduler/engine/engine.h"
 #include "scheduler/framework/framework.h"
 #include "scheduler/model/extender_config.h"
@@ -35,6 +37,14 @@ struct CapacityOptions {
   engine::OverQuota over_quota = engine::OverQuota::kEvict;
 };
 
+// Whether pods are grouped by their owners (core/pod_grouper.h).
+struct GroupingOptions {
+  bool enabled = false;
+  // Not null if it is enabled.
+  std::shared_ptr<const grouping::KindTable> table;
+  int64_t reads_per_second = 200;  // of owners that pods wait for (core/owner_cache.h)
+};
+
 struct Options {
   state::StateOptions state;
   engine::EngineOptions engine;
@@ -42,6 +52,7 @@ struct Options {
   CapacityOptions capacity;
   EvictionOptions evictions;
   GroupSettle group_settle;
+  GroupingOptions grouping;
   GangRefusalOptions gang_refusals;
   GpuSharingOptions gpu_sharing;  // `enabled` and `ns` are those of `state`
   // At least one. A pod is placed by the profile of its scheduler name; by the first one if there

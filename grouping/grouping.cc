@@ -323,14 +323,14 @@ absl::Status Grouper::Fill() {
   const Scope scope = ScopeOf(deciding());
   FAIRLEAD_RETURN_IF_ERROR(ReadTerms(scope));
   FAIRLEAD_ASSIGN_OR_RETURN(const bool lone, IsLone(scope));
+  const ObjectName& owner = deciding().name;
+  out_.group.meta.owners = {
+      {owner.api_version, owner.kind, owner.name, owner.uid, /*controller=*/true}};
   if (lone) return absl::OkStatus();
   out_.kind = Grouping::Kind::kGroup;
   FAIRLEAD_RETURN_IF_ERROR(ReadTopology(scope));
   FAIRLEAD_RETURN_IF_ERROR(ReadSizes(scope));
-  const ObjectName& owner = deciding().name;
   out_.group.meta.ns = pod_.meta.ns;
-  out_.group.meta.owners = {
-      {owner.api_version, owner.kind, owner.name, owner.uid, /*controller=*/true}};
   return Name();
 }
 

@@ -33,8 +33,8 @@ struct Grouping {
   };
   Kind kind = Kind::kLone;
   ObjectName needs;
-  // kGroup: as it is to be created; its owner reference names the deciding object. kLone: what the
-  // owners say of queue, priority class and preemptibility; no name.
+  // kGroup: as it is to be created; its owner reference names the deciding object. kLone: the
+  // same reference, and what the owners say of queue, priority class and preemptibility; no name.
   model::PodGroup group;
   // kGroup: the sub-group that the pod belongs to; empty: the group itself.
   std::string sub_group;

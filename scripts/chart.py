@@ -24,6 +24,7 @@ TEMPLATES = {
     "gpu-reservation": "base/gpu-reservation",
     "gpu-sharing-policy": "gpu-sharing/policy",
     "gpu-sharing-webhook-rbac": "gpu-sharing/kai-webhook-rbac",
+    "grouping-rbac": "grouping/rbac",
     "guests-networkpolicy": "guests/networkpolicy",
     "guests-service": "guests/service",
     "monitoring-prometheusrule": "monitoring/prometheusrule",

@@ -135,6 +135,24 @@ struct Writer {
   std::string operator()(const model::SelectVolumeNode& a) const {
     return absl::StrCat("select-volume-node ", a.ns, "/", a.name, " ", a.uid, " ", a.node);
   }
+  std::string operator()(const model::ReadObject& a) const {
+    return absl::StrCat("read ", a.api_version, " ", a.kind, " ", a.ns, "/", a.name);
+  }
+  std::string operator()(const model::WritePodGroup& a) const {
+    const model::PodGroup& group = a.group;
+    std::string text =
+        absl::StrCat("write-group ", group.meta.ns, "/", group.meta.name, " ", group.meta.uid, " ",
+                     group.min_member.value_or(-1), " ", group.min_sub_group.value_or(-1));
+    for (const model::SubGroup& sub : group.sub_groups) {
+      absl::StrAppend(&text, " ", sub.parent, "/", sub.name, "=", sub.min_member.value_or(-1), ",",
+                      sub.min_sub_group.value_or(-1));
+    }
+    return text;
+  }
+  std::string operator()(const model::SetPodGroup& a) const {
+    return absl::StrCat("group-of-pod ", a.ns, "/", a.name, " ", a.uid, " ", a.group, " ",
+                        a.sub_group);
+  }
   std::string operator()(const model::AskExtenders& a) const {
     std::string text =
         absl::StrCat("ask-extenders ", a.ns, "/", a.name, " ", a.uid, " ",

@@ -238,6 +238,41 @@ absl::Status ApiWrites::Commit(const model::SetPodGroupAnnotations& write) {
   return Empty(absl::StrCat("annotations of group ", model::Key(write.ns, write.name)));
 }
 
+absl::Status ApiWrites::Commit(const model::WritePodGroup& write) {
+  if (write.group->meta.uid.empty()) return server_->Create(*write.group);
+  const std::string key = model::Key(write.group->meta);
+  const absl::Status there = Precondition<model::PodGroup>(*server_, key, write.group->meta.uid);
+  if (!there.ok()) return there;
+  server_->Modify<model::PodGroup>(key, [&](model::PodGroup& group) {
+    const model::PodGroup& wanted = write.group;
+    group.min_member = wanted.min_member;
+    group.min_sub_group = wanted.min_sub_group;
+    group.sub_groups = wanted.sub_groups;
+    if (!wanted.priority_class_name.empty()) {
+      group.priority_class_name = wanted.priority_class_name;
+    }
+    if (wanted.preemptibility != model::Preemptibility::kByPriority) {
+      group.preemptibility = wanted.preemptibility;
+    }
+    if (wanted.preemption_delay.has_value()) group.preemption_delay = wanted.preemption_delay;
+    if (wanted.staleness_grace_period.has_value()) {
+      group.staleness_grace_period = wanted.staleness_grace_period;
+    }
+  });
+  return absl::OkStatus();
+}
+
+absl::Status ApiWrites::Commit(const model::SetPodGroup& write) {
+  const std::string key = model::Key(write.ns, write.name);
+  const absl::Status there = Precondition<model::Pod>(*server_, key, write.uid);
+  if (!there.ok()) return there;
+  server_->Modify<model::Pod>(key, [&](model::Pod& pod) {
+    pod.meta.annotations.Set(model::kPodGroupAnnotation, write.group);
+    if (!write.sub_group.empty()) pod.meta.labels.Set(model::kSubGroupLabel, write.sub_group);
+  });
+  return absl::OkStatus();
+}
+
 absl::Status ApiWrites::Commit(const model::SetPodGroupScheduled& write) {
   const std::string key = model::Key(write.ns, write.name);
   const absl::Status there = Precondition<model::NativePodGroup>(*server_, key, write.uid);

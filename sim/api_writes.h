@@ -34,6 +34,8 @@ class ApiWrites {
   absl::Status Commit(const model::SetPodGroupSchedulability& write);
   absl::Status Commit(const model::SetPodGroupAnnotations& write);
   absl::Status Commit(const model::SetPodGroupScheduled& write);
+  absl::Status Commit(const model::WritePodGroup& write);
+  absl::Status Commit(const model::SetPodGroup& write);
   absl::Status Commit(const model::SetConditions& write);
   absl::Status Commit(const model::CreateNodeRequest& write);
   absl::Status Commit(const model::UpdateNodeRequestStatus& write);

@@ -51,6 +51,10 @@ std::string ObjectOf(const model::Action& action) {
           return absl::StrCat("volume claim ", model::Key(what.ns, what.name));
         } else if constexpr (std::is_same_v<T, model::ApplyConfigMap>) {
           return absl::StrCat("config map ", model::Key(what.ns, what.name));
+        } else if constexpr (std::is_same_v<T, model::ReadObject>) {
+          return absl::StrCat("object ", what.kind, " ", model::Key(what.ns, what.name));
+        } else if constexpr (std::is_same_v<T, model::WritePodGroup>) {
+          return absl::StrCat("group ", model::Key(what.group->meta));
         } else if constexpr (std::is_same_v<T, model::SetPodGroupSchedulability> ||
                              std::is_same_v<T, model::SetPodGroupAnnotations> ||
                              std::is_same_v<T, model::SetPodGroupScheduled>) {
@@ -157,6 +161,8 @@ absl::Status Executor::Commit(const model::Action& action) {
           return absl::OkStatus();  // it has none: every pod passes
         } else if constexpr (std::is_same_v<T, model::AskExtenders>) {
           return absl::UnimplementedError("the simulated cluster has no scheduler extenders");
+        } else if constexpr (std::is_same_v<T, model::ReadObject>) {
+          return absl::UnimplementedError("the simulated cluster has no owners of pods");
         } else {
           return writes_.Commit(what);
         }

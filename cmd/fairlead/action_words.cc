@@ -31,7 +31,10 @@ const char* ActionName(const model::Action& action) {
                                            "call_plugin",
                                            "set_pod_group_scheduled",
                                            "set_extended_claim",
-                                           "set_node_pool_ready"};
+                                           "set_node_pool_ready",
+                                           "read_object",
+                                           "write_pod_group",
+                                           "set_pod_group"};
   static_assert(std::size(kNames) == std::variant_size_v<decltype(model::Action::what)>);
   return kNames[action.what.index()];
 }
@@ -96,6 +99,13 @@ std::string Describe(const model::Action& action) {
         } else if constexpr (std::is_same_v<T, model::AskExtenders>) {
           return absl::StrCat("ask extenders about ", what.victims.empty() ? "" : "evictions on ",
                               what.nodes.size(), " nodes for ", what.ns, "/", what.name);
+        } else if constexpr (std::is_same_v<T, model::ReadObject>) {
+          return absl::StrCat("read ", what.kind, " ", model::Key(what.ns, what.name));
+        } else if constexpr (std::is_same_v<T, model::WritePodGroup>) {
+          return absl::StrCat(what.group->meta.uid.empty() ? "create" : "change", " pod group ",
+                              model::Key(what.group->meta));
+        } else if constexpr (std::is_same_v<T, model::SetPodGroup>) {
+          return absl::StrCat("pod group of pod ", what.ns, "/", what.name);
         } else if constexpr (std::is_same_v<T, model::StoreUsage>) {
           return absl::StrCat("store usage in config map ", what.ns, "/", what.name);
         } else {

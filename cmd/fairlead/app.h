@@ -58,6 +58,7 @@
 #include "cmd/fairlead/node_list_reader.h"
 #include "cmd/fairlead/node_pods_reader.h"
 #include "cmd/fairlead/object_api.h"
+#include "cmd/fairlead/owner_reader.h"
 #include "cmd/fairlead/status_log.h"
 #include "cmd/fairlead/task_queue.h"
 #include "cmd/fairlead/usage_reader.h"
@@ -249,6 +250,7 @@ class Application final : private hook::ProviderListener {
   void AskExtenders(const model::Action& action);
   void BindByExtender(const model::Action& action);
   void CallPlugin(const model::Action& action);
+  void ReadOwner(const model::Action& action);
   // Takes an answer of now, given on any thread, on the owner's thread, unless a new configuration
   // is in effect by then. `bound`: to a binding.
   std::function<void(model::ActionResult)> TakeLater(bool bound);
@@ -286,6 +288,7 @@ class Application final : private hook::ProviderListener {
   KubeNodeApi node_api_;
   KubeClaimApi claim_api_;
   KubeObjectApi object_api_, management_api_;
+  OwnerReader owners_{&object_api_};
   TimerScheduler scheduler_;
   // They outlive their providers; null: there are none.
   std::unique_ptr<hook::CloudGroups> cloud_groups_, cluster_api_groups_, scale_groups_,

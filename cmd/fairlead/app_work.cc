@@ -192,7 +192,20 @@ void Application::TakeUsage(absl::StatusOr<prometheus::Usage> usage) {
   Feed(std::move(usage->report));
 }
 
+void Application::ReadOwner(const model::Action& action) {
+  owners_.Read(std::get<model::ReadObject>(action.what),
+               [this, id = action.id, epoch = epoch_](const absl::StatusOr<Json>& object) {
+                 if (epoch != epoch_) return;
+                 model::ActionResult result{id, object.status()};
+                 if (object.ok()) {
+                   result.object = std::make_shared<const std::string>(object->Compact());
+                 }
+                 queue_.Push(std::move(result));
+               });
+}
+
 void Application::Provide(const model::Action& action) {
+  if (std::holds_alternative<model::ReadObject>(action.what)) return ReadOwner(action);
   if (std::holds_alternative<model::AskExtenders>(action.what)) return AskExtenders(action);
   if (std::holds_alternative<model::BindPod>(action.what)) return BindByExtender(action);
   if (std::holds_alternative<model::CallPlugin>(action.what)) return CallPlugin(action);

@@ -33,6 +33,8 @@ TEST(ParseConfigurationTest, ErrorsHaveFileLineAndColumn) {
        "f.yaml:5:5: hook.gpuLimits.H100.x: must be a whole number"},
       {absl::StrCat(kHead, "schedulerNames: [a, b, a]\n"),
        "f.yaml:3:24: schedulerNames[2]: \"a\" is given twice"},
+      {absl::StrCat(kHead, "grouping:\n  kinds:\n  - group: g\n    kind: K\n    minMembers: 3\n"),
+       "f.yaml:7:5: grouping.kinds[0].minMembers: "},
       {absl::StrCat("# a comment\n---\n", kHead, "---\nkind: X\napiVersion: v1\n"),
        "f.yaml:6:1: kind: must be"},
       {"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"

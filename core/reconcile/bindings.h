@@ -95,6 +95,8 @@ class BindingPipeline {
   // `id`: its row; kNoId: the state has none.
   void PodChanged(state::PodId id, const model::Pod& pod);
   void PodGroupSeen() { group_seen_ = true; }
+  // No group will come for it.
+  void IsLone(state::PodId pod) { may_be_grouped_.erase(pod); }
   // Call it before the state removes the pod.
   void PodGoing(state::PodId pod);
 

@@ -58,6 +58,15 @@ std::optional<InFlight> WhatMatters(const model::Action& action) {
   if (const auto* write = std::get_if<model::SetConditions>(&action.what)) {
     return InFlightConditions{write->kind, model::Key(write->ns, write->name), write->uid};
   }
+  if (const auto* read = std::get_if<model::ReadObject>(&action.what)) {
+    return InFlightRead{*read};
+  }
+  if (const auto* group = std::get_if<model::WritePodGroup>(&action.what)) {
+    return InFlightGroup{model::Key(group->group->meta)};
+  }
+  if (const auto* pod = std::get_if<model::SetPodGroup>(&action.what)) {
+    return InFlightGroupOfPod{model::Key(pod->ns, pod->name), pod->uid};
+  }
   if (std::holds_alternative<model::StoreUsage>(action.what)) return InFlightUsage{};
   if (const auto* taint = std::get_if<model::SetNodeTaint>(&action.what)) {
     return InFlightTaint{taint->uid, taint->present};

@@ -76,11 +76,22 @@ struct InFlightAsk {
   uint64_t number = 0;    // of its kind
   bool preempts = false;  // about evictions
 };
-using InFlight = std::variant<InFlightEviction, InFlightRequest, InFlightProvider,
-                              InFlightReservation, InFlightPodDeletion, InFlightConfigMap,
-                              InFlightClaim, InFlightVolume, InFlightStatus, InFlightAnnotations,
-                              InFlightUsage, InFlightTaint, InFlightRequestEnd, InFlightAsk,
-                              InFlightGroupCondition, InFlightExtendedClaim, InFlightConditions>;
+// By which pods are grouped (core/pod_grouper.h).
+struct InFlightRead {
+  model::ReadObject object;
+};
+struct InFlightGroup {
+  std::string key;  // "ns/name"
+};
+struct InFlightGroupOfPod {
+  std::string key, uid;  // "ns/name" of the pod
+};
+using InFlight =
+    std::variant<InFlightEviction, InFlightRequest, InFlightProvider, InFlightReservation,
+                 InFlightPodDeletion, InFlightConfigMap, InFlightClaim, InFlightVolume,
+                 InFlightStatus, InFlightAnnotations, InFlightUsage, InFlightTaint,
+                 InFlightRequestEnd, InFlightAsk, InFlightGroupCondition, InFlightExtendedClaim,
+                 InFlightConditions, InFlightRead, InFlightGroup, InFlightGroupOfPod>;
 
 class InFlightActions {
  public:

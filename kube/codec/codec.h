@@ -119,6 +119,10 @@ enum class StatusShape {
 EncodedWrite EncodePodGroupSchedulability(const model::SetPodGroupSchedulability& action,
                                           absl::Time request_time,
                                           StatusShape shape = StatusShape::kFields);
+EncodedWrite EncodeCreatePodGroup(const model::PodGroup& group);
+// What of it follows its owner, of the version that it names.
+EncodedWrite EncodePodGroupUpdate(const model::PodGroup& group);
+EncodedWrite EncodePodGroupOf(const model::SetPodGroup& action);
 EncodedWrite EncodePodGroupAnnotations(const model::SetPodGroupAnnotations& action);
 EncodedWrite EncodeConditions(const model::SetConditions& action, absl::Time request_time);
 EncodedWrite EncodePodGroupScheduled(const model::SetPodGroupScheduled& action,

@@ -40,6 +40,8 @@ bool IsRepeatedByCore(const model::Action& action, WriteLane lane) {
          std::holds_alternative<model::SetPodGroupSchedulability>(action.what) ||
          std::holds_alternative<model::SetPodGroupAnnotations>(action.what) ||
          std::holds_alternative<model::SetPodGroupScheduled>(action.what) ||
+         std::holds_alternative<model::WritePodGroup>(action.what) ||
+         std::holds_alternative<model::SetPodGroup>(action.what) ||
          std::holds_alternative<model::SetConditions>(action.what);
 }
 

@@ -435,6 +435,25 @@ struct Maker {
         absl::StrCat("select node ", a.node, " for volume claim ", model::Key(a.ns, a.name)),
         Shape::kUpdate, [a](absl::Time) { return EncodeSelectVolumeNode(a); });
   }
+  Result operator()(const model::WritePodGroup& a) const {
+    const model::ObjectMeta& meta = a.group->meta;
+    if (meta.uid.empty()) {
+      return Simple(absl::StrCat("create pod group ", model::Key(meta)), Shape::kCreate,
+                    [a](absl::Time) { return EncodeCreatePodGroup(a.group); });
+    }
+    return std::make_unique<PatchProtocol>(
+        absl::StrCat("update pod group ", model::Key(meta)),
+        GroupTarget(model::Kind::kPodGroup, meta),
+        [a](absl::Time, StatusShape) { return EncodePodGroupUpdate(a.group); });
+  }
+  Result operator()(const model::SetPodGroup& a) const {
+    return std::make_unique<PatchProtocol>(
+        absl::StrCat("pod group of pod ", model::Key(a.ns, a.name)),
+        PatchProtocol::Target{model::Kind::kPod, NamespacedPath(model::Kind::kPod, a.ns, a.name),
+                              a.uid, false},
+        [a](absl::Time, StatusShape) { return EncodePodGroupOf(a); });
+  }
+  Result operator()(const model::ReadObject&) const { return nullptr; }
   Result operator()(const model::AskExtenders&) const { return nullptr; }
   Result operator()(const model::CallPlugin&) const { return nullptr; }
   Result operator()(const model::EmitEvent&) const { return nullptr; }

@@ -46,8 +46,8 @@
 //   event     event_series.h. A POST: 409 with reason AlreadyExists: OK, it is there. A PATCH of a
 //             series: 404 and 409: posted anew. The rest as above.
 //
-// Thread-safety: none. LaunchNode, TerminateNode, AskExtenders and bindings that an extender makes
-// have no protocol: they go to a provider.
+// Thread-safety: none. LaunchNode, TerminateNode, AskExtenders, ReadObject and bindings that an
+// extender makes have no protocol: they go to a provider.
 #pragma once
 
 #include <memory>
@@ -103,7 +103,7 @@ class WriteProtocol {
   bool done_ = false;
 };
 
-// Null for LaunchNode and TerminateNode, and for EmitEvent (MakeEventProtocol).
+// Null for what goes to a provider, and for EmitEvent (MakeEventProtocol).
 std::unique_ptr<WriteProtocol> MakeWriteProtocol(const model::Action& action);
 
 }  // namespace fairlead::kube

@@ -367,6 +367,61 @@ std::vector<Row> CustomStatusRows() {
   };
 }
 
+// Of pods that are grouped by their owners.
+std::vector<Row> GroupingRows() {
+  using What = decltype(model::Action::what);
+  const auto group = [](const char* uid) {
+    model::WritePodGroup action;
+    action.group.Own().meta.ns = "ns";
+    action.group.Own().meta.name = "g";
+    action.group.Own().meta.uid = uid;
+    return What(action);
+  };
+  const auto create = [group] { return group(""); };
+  const auto update = [group] { return group("gu"); };
+  const auto name = [] { return What(model::SetPodGroup{"ns", "p", "u1", "g", "workers"}); };
+  static constexpr char kGroups[] = "/apis/scheduling.run.ai/v2alpha2/namespaces/ns/podgroups";
+  static constexpr char kGroup[] = "/apis/scheduling.run.ai/v2alpha2/namespaces/ns/podgroups/g";
+  return {
+      {"Create", create, {{"POST", kGroups, kCreated}}, absl::StatusCode::kOk, {"POST podgroups"}},
+      {"IsThere",
+       create,
+       {{"POST", kGroups, ErrorReply(409, "AlreadyExists", "x")}},
+       absl::StatusCode::kAlreadyExists,
+       {"POST podgroups"}},
+      {"MayNotCreate",
+       create,
+       {{"POST", kGroups, ErrorReply(403, "Forbidden", "cannot create podgroups")}},
+       absl::StatusCode::kPermissionDenied,
+       {"POST podgroups"},
+       "cannot create podgroups"},
+      {"CreatedAndLost",
+       create,
+       {{"POST", kGroups, TimedOut()}},
+       absl::StatusCode::kUnavailable,
+       {"POST podgroups"}},
+      {"Update", update, {{"PATCH", kGroup, kOk}}, absl::StatusCode::kOk, {"PATCH g"}},
+      {"AnotherVersion",
+       update,
+       {{"PATCH", kGroup, ErrorReply(409, "Conflict", "modified")}},
+       absl::StatusCode::kFailedPrecondition,
+       {"PATCH g"}},
+      {"Name", name, {{"PATCH", kPodPath, kOk}}, absl::StatusCode::kOk, {"PATCH p"}},
+      {"NameOfAnotherPod",
+       name,
+       {{"PATCH", kPodPath, ErrorReply(422, "Invalid", "uid")},
+        {"GET", kPodPath, PodReply("u2", "")}},
+       absl::StatusCode::kFailedPrecondition,
+       {"PATCH p", "GET p"},
+       "another object has this name"},
+      {"NameOfAPodThatIsGone",
+       name,
+       {{"PATCH", kPodPath, ErrorReply(404, "NotFound", "x")}},
+       absl::StatusCode::kNotFound,
+       {"PATCH p"}},
+  };
+}
+
 std::vector<Row> TaintRows() {
   using What = decltype(model::Action::what);
   const auto add = [] { return What(Taint(true)); };
@@ -533,6 +588,7 @@ INSTANTIATE_TEST_SUITE_P(CustomStatus, ProtocolTest, ::testing::ValuesIn(CustomS
                          RowName);
 INSTANTIATE_TEST_SUITE_P(GpuShares, ProtocolTest, ::testing::ValuesIn(ShareRows()), RowName);
 INSTANTIATE_TEST_SUITE_P(Volumes, ProtocolTest, ::testing::ValuesIn(VolumeRows()), RowName);
+INSTANTIATE_TEST_SUITE_P(Grouping, ProtocolTest, ::testing::ValuesIn(GroupingRows()), RowName);
 INSTANTIATE_TEST_SUITE_P(NodeTaint, ProtocolTest, ::testing::ValuesIn(TaintRows()), RowName);
 
 TEST_P(ProtocolTest, AnswersAsItsTableSays) {

@@ -35,6 +35,9 @@ struct Laner {
   WriteLane operator()(const model::BindVolume&) const { return WriteLane::kBind; }
   WriteLane operator()(const model::SelectVolumeNode&) const { return WriteLane::kBind; }
   WriteLane operator()(const model::AskExtenders&) const { return WriteLane::kBind; }
+  WriteLane operator()(const model::ReadObject&) const { return WriteLane::kBind; }
+  WriteLane operator()(const model::WritePodGroup&) const { return WriteLane::kBind; }
+  WriteLane operator()(const model::SetPodGroup&) const { return WriteLane::kBind; }
   WriteLane operator()(const model::DeletePod&) const { return WriteLane::kEvict; }
   WriteLane operator()(const model::DeallocateClaim&) const { return WriteLane::kEvict; }
 };
@@ -95,6 +98,11 @@ struct ObjectNamer {
   }
   // It writes nothing; the binding that follows waits for it.
   std::string operator()(const model::AskExtenders& a) const { return Pod(a); }
+  std::string operator()(const model::ReadObject& a) const {
+    return absl::StrCat("object/", a.kind, "/", model::Key(a.ns, a.name));
+  }
+  std::string operator()(const model::WritePodGroup& a) const { return Group(a.group->meta); }
+  std::string operator()(const model::SetPodGroup& a) const { return Pod(a); }
   std::string operator()(const model::StoreUsage& a) const {
     return absl::StrCat("usage/", model::Key(a.ns, a.name));
   }

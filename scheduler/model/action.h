@@ -277,6 +277,27 @@ struct SelectVolumeNode {
   std::string node;
 };
 
+// GET of an object of any kind in the namespace, or without one, by which pods are grouped
+// (core/pod_grouper.h). The answer is ActionResult::object. NotFound: there is none;
+// PermissionDenied names the rule that is missing.
+struct ReadObject {
+  std::string api_version, kind, ns, name;
+  std::string uid;  // that its readers know; the object that is there may have another one
+};
+
+// Creates a PodGroup if it has no uid. Else changes what follows the owners of its pods (numbers of
+// members, sub-groups, priority class, preemptibility, delays), if it has that uid and
+// resourceVersion still. AlreadyExists: a group of the name is there.
+struct WritePodGroup {
+  Boxed<PodGroup> group;
+};
+
+// Names the PodGroup of a pod on it, and its sub-group if it has one.
+struct SetPodGroup {
+  std::string ns, name, uid;
+  std::string group, sub_group;
+};
+
 struct Action {
   uint64_t id = 0;  // unique within the process, increasing in the order of the decisions
   std::variant<BindPod, EvictPod, SetPodUnschedulable, SetPodGroupSchedulability,
@@ -284,7 +305,8 @@ struct Action {
                DeleteNodeRequest, SetNodeTaint, LaunchNode, TerminateNode, EmitEvent,
                CreateGpuReservation, DeletePod, ApplyConfigMap, StoreUsage, ReserveClaim,
                DeallocateClaim, BindVolume, SelectVolumeNode, AskExtenders, NominateNode,
-               CallPlugin, SetPodGroupScheduled, SetExtendedClaim, SetConditions>
+               CallPlugin, SetPodGroupScheduled, SetExtendedClaim, SetConditions, ReadObject,
+               WritePodGroup, SetPodGroup>
       what;
 };
 // Tens of thousands are made in one step.

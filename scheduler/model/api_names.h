@@ -74,6 +74,9 @@ inline constexpr char kVerdictAnnotation[] = "fairlead.dev/verdict";
 // On a pod that we bound: the queue that it was started under, as "parent/queue", or "queue" if it
 // is a top queue.
 inline constexpr char kStartedUnderAnnotation[] = "fairlead.dev/started-under";
+// On a PodGroup: "true" if its numbers follow the owners of its pods (core/owned_groups.h). We
+// write it on the groups that we make, and never change a group without it.
+inline constexpr char kFollowsOwnerAnnotation[] = "fairlead.dev/follows-owner";
 // The containers of a pod that shares GPUs take their environment from this annotation.
 inline constexpr char kVisibleDevicesAnnotation[] = "fairlead.dev/visible-devices";
 inline constexpr char kGpuPortionAnnotation[] = "fairlead.dev/gpu-portion";

@@ -94,6 +94,8 @@ struct ActionResult {
   std::string refusal = {};
   // After a CallPlugin that evaluates nodes; null: every node is admitted, as if they were alike.
   std::shared_ptr<const NodeJudgements> judgements = {};
+  // After a successful ReadObject: the object, as JSON, without status and managedFields.
+  std::shared_ptr<const std::string> object = {};
 };
 
 // The watch of the kind has shown everything up to this resourceVersion. Sent after a list and with

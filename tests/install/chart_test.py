@@ -104,6 +104,13 @@ class ChartTest(unittest.TestCase):
                 own = yaml.safe_load((ROOT / f"manifests/{provider}/fairlead.yaml").read_text())
                 self.assert_like({"configuration": own}, provider)
 
+    def test_grouping_has_its_rights(self):
+        own = yaml.safe_load((ROOT / "manifests/grouping/fairlead.yaml").read_text())
+        self.assert_like({"configuration": own}, "grouping")
+        for off in ({}, {"grouping": {}}, {"grouping": {"enabled": False}}):
+            _, things, _ = render({"configuration": off})
+            self.assertEqual([k for k in things if "grouping" in k[2]], [], off)
+
     def test_a_provider_of_a_hook_that_is_off_has_no_rights(self):
         _, things, _ = render({"configuration": {"hook": {"enabled": False, "provider": "karpenter"}}})
         self.assertEqual([k for k in things if "karpenter" in k[2]], [])

@@ -10,11 +10,14 @@ import pathlib
 import sys
 import unittest
 
+import yaml
+
 import plane
 import rights
 
 ROOT, LOG = pathlib.Path("."), pathlib.Path("build/tests/audit.log")
 BASE = ("base/rbac", "base/gpu-reservation", "gpu-sharing/kai-webhook-rbac")
+GROUPING = ("grouping/rbac",)
 PROVIDERS = ("cluster-api/rbac", "karpenter/rbac", "kwok/rbac", "provisioning-request/rbac", "scale-subresource/rbac")
 
 # Rights that the tests need not show, each with the place of the call.
@@ -83,7 +86,7 @@ class RightsTest(unittest.TestCase):
         with LOG.open() as lines:
             cls.used = rights.used(lines)
         cls.base = rights.granted(objects(BASE))
-        cls.all = rights.granted(objects(BASE + PROVIDERS))
+        cls.all = rights.granted(objects(BASE + GROUPING + PROVIDERS))
 
     def test_none_is_missing(self):
         self.assertEqual(not_covered(self.used, self.all), [])
@@ -97,6 +100,13 @@ class RightsTest(unittest.TestCase):
             if rules & set(self.used) or provider.startswith("kwok"):
                 idle |= rules - needed
         self.assertEqual(sorted(idle), [])
+
+    def test_grouping_reads_kinds_of_its_table_alone(self):
+        table = yaml.safe_load((ROOT / "grouping/kinds.yaml").read_text())["kinds"]
+        groups = {row["group"] for row in table} | {row["from"]["apiVersion"].partition("/")[0] for row in table if "from" in row}
+        idle = [key for key in rights.granted(objects(GROUPING))
+                if key not in self.used and not (key[0] == "get" and key[1] in groups - {""})]
+        self.assertEqual(idle, [])
 
     def test_what_needs_no_proof_is_granted(self):
         self.assertEqual(sorted(set(UNSEEN) - set(self.all)), [])
