@@ -51,8 +51,9 @@
 //                  nothing runs counts as a workload, if one of them has to run
 //     gang         no gang is half bound for longer than its grace and kGangSlack; at any time:
 //                  nothing is bound alone that a pod-grouper groups within kGrouped of its
-//                  creation, if there was a PodGroup before; a gang whose pods were grouped before
-//                  they were bound has its minimum within kStarted
+//                  creation, if there was a PodGroup before; nothing is bound alone that its owner
+//                  says is of a gang; a gang whose pods were grouped before they were bound has
+//                  its minimum within kStarted
 //     claims       no claim is allocated for longer than kClaimKept while all pods that it is
 //                  reserved for wait or are gone
 //     storm        at most kCalmWrites writes a minute while nothing else changes (I4), nor a
@@ -266,6 +267,8 @@ class Checks {
   void CheckPassing(const sim::world::Json& before, const sim::world::Json& after);
   void CheckBlind(const sim::world::ApiServer::Commit& commit);
   void CheckGrouped(const sim::world::ApiServer::Commit& commit);
+  // Of a pod that is bound.
+  void CheckKnownGroup(const sim::world::Json& pod);
   void CheckHung();
   void CheckParts();
   [[nodiscard]] bool IsAnyRefused() const;

@@ -5,12 +5,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "cmd/simtest/checks.h"
+#include "sim/world/api_json.h"
 
 namespace fairlead::simtest {
 
 using sim::world::ApiServer;
 using sim::world::PodRow;
 using sim::world::ResourceType;
+using sim::world::TextAt;
 
 // Of the group, or of one of its sub-groups.
 int64_t Checks::ActiveIn(const sim::world::GroupFacts& group, const std::string* part) const {
@@ -55,6 +57,23 @@ void Checks::CheckGrouped(const ApiServer::Commit& commit) {
                             absl::FormatDuration(row.bound_at - row.created),
                             " after its creation, and grouped ",
                             absl::FormatDuration(time_->now() - row.created), " after it"));
+}
+
+// The program groups pods by their owners.
+void Checks::CheckKnownGroup(const sim::world::Json& pod) {
+  const auto owners = pod["metadata"].find("ownerReferences");
+  if (owners == pod["metadata"].end() || owners->empty()) return;
+  const std::string ns = TextAt(pod, {"metadata", "namespace"});
+  const sim::world::Json* owner =
+      server_->Find(ResourceType::kJobs, ns, TextAt(owners->front(), {"name"}));
+  if (owner == nullptr) return;
+  const std::string minimum =
+      TextAt(*owner, {"metadata", "annotations", "kai.scheduler/batch-min-member"});
+  const std::string group = TextAt(pod, {"metadata", "annotations", "pod-group-name"});
+  if (minimum == "1" || !group.empty()) return;
+  Fail("gang",
+       absl::StrCat("pod ", ns, "/", TextAt(pod, {"metadata", "name"}),
+                    " is bound alone, and its owner says that ", minimum, " pods start together"));
 }
 
 void Checks::CheckGangEviction(const sim::world::PodFacts& pod, const std::string& why) {

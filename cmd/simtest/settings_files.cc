@@ -100,7 +100,8 @@ std::string Base(const sim::world::Plan& plan) {
       sim::world::HasGuests(plan)
           ? absl::StrCat("guests: {schedulerNames: [", sim::world::kGuestScheduler,
                          "], bindTimeout: ", absl::FormatDuration(kGuestBindTimeout), "}\n")
-          : "");
+          : "",
+      sim::world::GroupsByOwners(plan) ? "grouping: {enabled: true}\n" : "");
 }
 
 std::string Half(const std::string& text) { return text.substr(0, text.size() / 2); }

@@ -151,6 +151,7 @@ void Checks::OnWrite(const ApiServer::Commit& commit) {
     const std::string former =
         commit.before == nullptr ? "" : TextAt(*commit.before, {"spec", "nodeName"});
     if (!node.empty() && former.empty()) {
+      CheckKnownGroup(*commit.after);
       OnBinding(truth_->pods().at(absl::StrCat(TextAt(*commit.after, {"metadata", "namespace"}),
                                                "/", TextAt(*commit.after, {"metadata", "name"}))));
     }

@@ -71,6 +71,14 @@ bool ApiRequest::QueryIsTrue(const std::string& key) const {
   return value == "1" || absl::EqualsIgnoreCase(value, "true");
 }
 
+std::optional<std::string> DiscoveredGroup(const kube::HttpRequest& request) {
+  if (request.method != "GET") return std::nullopt;
+  const std::vector<std::string> parts = absl::StrSplit(request.path, '/', absl::SkipEmpty());
+  if (parts.size() == 2 && parts[0] == "api") return Unescape(parts[1], false);
+  if (parts.size() != 3 || parts[0] != "apis") return std::nullopt;
+  return absl::StrCat(Unescape(parts[1], false), "/", Unescape(parts[2], false));
+}
+
 std::optional<ApiRequest> ParseRequest(const kube::HttpRequest& request) {
   ApiRequest out;
   const absl::string_view whole = request.path;

@@ -29,6 +29,24 @@ kube::HttpResponse StatusResponse(int code, const Json& status) {
   return response;
 }
 
+kube::HttpResponse Discovery(const std::string& group_version) {
+  const std::vector<const ResourceRow*> rows = RowsOf(group_version);
+  if (rows.empty()) {
+    return ErrorResponse(GenericError(404, "the server could not find the requested resource"),
+                         false);
+  }
+  Json resources = Json::array();
+  for (const ResourceRow* row : rows) {
+    resources.push_back({{"name", std::string(row->plural)},
+                         {"kind", std::string(row->kind)},
+                         {"namespaced", row->namespaced}});
+  }
+  return StatusResponse(200, {{"kind", "APIResourceList"},
+                              {"apiVersion", "v1"},
+                              {"groupVersion", group_version},
+                              {"resources", resources}});
+}
+
 Json DeletedStatus(const ApiObject& object) {
   Json status = SuccessStatus(200);
   status.erase("code");
@@ -234,6 +252,7 @@ ApiServer::ApiServer(EventQueue* time) : impl_(std::make_unique<Impl>(time)) {}
 ApiServer::~ApiServer() = default;
 
 kube::HttpResponse ApiServer::Handle(const kube::HttpRequest& request, absl::string_view client) {
+  if (const std::optional<std::string> group = DiscoveredGroup(request)) return Discovery(*group);
   const std::optional<ApiRequest> target = ParseRequest(request);
   if (!target.has_value() || target->QueryIsTrue("watch")) return impl_->Unimplemented(request);
   if (hurry_) hurry_(request);

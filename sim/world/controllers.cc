@@ -28,6 +28,7 @@ Controllers::Controllers(EventQueue* time, ApiServer* server, uint64_t seed)
     : time_(time), server_(server), random_(seed) {
   server->Listen([this](const ApiServer::Commit& commit) {
     if (commit.type == ResourceType::kPods) OnPod(commit);
+    if (commit.type == ResourceType::kPodGroups && commit.before == nullptr) OnGroup(*commit.after);
   });
 }
 
@@ -46,7 +47,55 @@ void Controllers::AddJob(const Operation& operation) {
     job.fields.With("group", name);
     server_->Create(ResourceType::kPodGroups, MakeGroup(operation), kControllerActor).IgnoreError();
   }
+  if (grouping == "owners") CreateOwner(name, job);
   Wake(name, absl::Milliseconds(random_.Between(1, 200)));
+}
+
+// Pods are only told apart from those of other jobs by their owner.
+void Controllers::CreateOwner(const std::string& name, Job& job) {
+  Json object = {
+      {"apiVersion", "batch/v1"},
+      {"kind", "Job"},
+      {"metadata",
+       {{"name", name},
+        {"namespace", job.ns},
+        {"annotations",
+         {{"kai.scheduler/batch-min-member", absl::StrCat(job.fields.Number("min", 1))}}}}},
+      {"spec", {{"parallelism", job.wanted}, {"completions", job.wanted}}}};
+  server_->Create(ResourceType::kJobs, std::move(object), kControllerActor).IgnoreError();
+  const Json* made = server_->Find(ResourceType::kJobs, job.ns, name);
+  if (made != nullptr) job.uid = TextAt(*made, {"metadata", "uid"});
+}
+
+void Controllers::RemoveOwner(const std::string& name, const Job& job) {
+  if (job.uid.empty()) return;
+  server_->Remove(ResourceType::kJobs, job.ns, name, kControllerActor).IgnoreError();
+  CollectGroups(job.ns, job.uid);
+}
+
+// A group that is made after its owner has gone is collected too.
+void Controllers::OnGroup(const Json& group) {
+  const auto owners = group["metadata"].find("ownerReferences");
+  if (owners == group["metadata"].end() || owners->empty()) return;
+  const std::string ns = TextAt(group, {"metadata", "namespace"});
+  const Json* owner = server_->Find(ResourceType::kJobs, ns, TextAt(owners->front(), {"name"}));
+  const std::string uid = TextAt(owners->front(), {"uid"});
+  if (owner == nullptr || TextAt(*owner, {"metadata", "uid"}) != uid) CollectGroups(ns, uid);
+}
+
+void Controllers::CollectGroups(const std::string& ns, const std::string& owner_uid) {
+  time_->After(absl::Milliseconds(random_.Between(1, 2000)), [this, ns, owner_uid] {
+    std::vector<std::string> groups;
+    server_->ForEach(ResourceType::kPodGroups, [&](const Json& group) {
+      const auto owners = group["metadata"].find("ownerReferences");
+      if (owners == group["metadata"].end() || owners->empty()) return;
+      if (TextAt(owners->front(), {"uid"}) != owner_uid) return;
+      groups.push_back(TextAt(group, {"metadata", "name"}));
+    });
+    for (const std::string& name : groups) {
+      server_->Remove(ResourceType::kPodGroups, ns, name, kControllerActor).IgnoreError();
+    }
+  });
 }
 
 void Controllers::DeleteJob(const std::string& name) {
@@ -57,6 +106,7 @@ void Controllers::DeleteJob(const std::string& name) {
   for (const std::string& pod : job.pods) {
     server_->Remove(ResourceType::kPods, job.ns, pod, kControllerActor).IgnoreError();
   }
+  RemoveOwner(name, job);
   server_->Remove(ResourceType::kPodGroups, job.ns, name, kControllerActor).IgnoreError();
   server_->Remove(ResourceType::kPodDisruptionBudgets, job.ns, name, kControllerActor)
       .IgnoreError();
@@ -66,6 +116,20 @@ void Controllers::Scale(const std::string& name, int64_t pods) {
   const auto found = jobs_.find(name);
   if (found == jobs_.end()) return;
   found->second.wanted = pods;
+  if (!found->second.uid.empty()) {
+    const int64_t minimum = std::min(pods, found->second.fields.Number("min", 1));
+    server_
+        ->Modify(
+            ResourceType::kJobs, found->second.ns, name,
+            [&](Json& changed) {
+              changed["spec"]["parallelism"] = changed["spec"]["completions"] = pods;
+              changed["metadata"]["annotations"]["kai.scheduler/batch-min-member"] =
+                  absl::StrCat(minimum);
+              return absl::OkStatus();
+            },
+            kControllerActor)
+        .IgnoreError();
+  }
   Wake(name, absl::Milliseconds(50));
 }
 
@@ -186,13 +250,14 @@ void Controllers::CreatePod(const std::string& name, Job& job) {
   if (parts > 0) {
     object["metadata"]["labels"]["kai.scheduler/subgroup-name"] = SmallestPart(job, parts);
   }
-  object["metadata"]["ownerReferences"] = Json::array({{{"apiVersion", "batch/v1"},
-                                                        {"kind", job.stateful     ? "StatefulSet"
-                                                                 : job.deployment ? "ReplicaSet"
-                                                                                  : "Job"},
-                                                        {"name", name},
-                                                        {"uid", absl::StrCat("owner-", name)},
-                                                        {"controller", true}}});
+  object["metadata"]["ownerReferences"] =
+      Json::array({{{"apiVersion", "batch/v1"},
+                    {"kind", job.stateful     ? "StatefulSet"
+                             : job.deployment ? "ReplicaSet"
+                                              : "Job"},
+                    {"name", name},
+                    {"uid", job.uid.empty() ? absl::StrCat("owner-", name) : job.uid},
+                    {"controller", true}}});
   ++created_;
   server_->Create(ResourceType::kPods, std::move(object), kControllerActor).IgnoreError();
 }

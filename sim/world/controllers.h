@@ -1,6 +1,6 @@
 // What turns a job into pods and pods into a group: controllers of jobs and deployments, a
 // pod-grouper that makes the PodGroup and annotates the pods later (also after they were bound),
-// and the controller of PodDisruptionBudgets.
+// the collector of PodGroups whose owner is gone, and the controller of PodDisruptionBudgets.
 //
 // A job wants `pods` successes; a deployment wants `pods` pods that live. What failed or went is
 // created again under the next number; of a stateful one under its own, once it is gone. A job that
@@ -29,7 +29,8 @@ class Controllers {
   // `operation`: fields of MakePod and MakeGroup, and
   //   pods   how many, one after the other where there is a gap_ms; kind: job | deployment |
   //          stateful (a deployment)
-  //   grouping: none | own (the group first) | late (the pod-grouper, `late_ms` after each pod)
+  //   grouping: none | own (the group first) | late (the pod-grouper, `late_ms` after each pod) |
+  //          owners (the program groups the pods by the Job object, whose annotation says `min`)
   void AddJob(const Operation& operation);
   void DeleteJob(const std::string& job);
   void Scale(const std::string& job, int64_t pods);
@@ -48,9 +49,11 @@ class Controllers {
     int64_t wanted = 0, succeeded = 0, next_number = 0;
     bool deployment = false, stateful = false, late_group = false, scheduled = false;
     std::set<std::string> pods;  // names
+    std::string uid;             // of the Job object; empty: there is none
     int64_t min_available = -1;
   };
   void OnPod(const ApiServer::Commit& commit);
+  void OnGroup(const Json& group);
   void Wake(const std::string& name, absl::Duration delay);
   void Reconcile(const std::string& name);
   void CreatePod(const std::string& name, Job& job);
@@ -58,6 +61,9 @@ class Controllers {
   void FillNumbers(const std::string& name, Job& job);
   [[nodiscard]] std::string SmallestPart(const Job& job, int64_t parts) const;
   void Group(const std::string& job, const std::string& pod);
+  void CreateOwner(const std::string& name, Job& job);
+  void RemoveOwner(const std::string& name, const Job& job);
+  void CollectGroups(const std::string& ns, const std::string& owner_uid);
   void UpdateBudget(const std::string& name, const Job& job);
 
   EventQueue* time_;

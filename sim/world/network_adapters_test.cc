@@ -198,6 +198,25 @@ TEST_F(NetworkAdaptersTest, EveryWriteOfTheProductIsTaken) {
   EXPECT_EQ(TextAt(world_.Get(ResourceType::kPodGroups, "g"), {"metadata", "annotations", "x"}),
             "1");
 
+  model::WritePodGroup grouping;
+  grouping.group.Own().meta.ns = "default";
+  grouping.group.Own().meta.name = "pg";
+  grouping.group.Own().min_member = 2;
+  expect_ok(grouping);
+  EXPECT_TRUE(absl::IsAlreadyExists(Do(replica, grouping)));
+  grouping.group.Own().min_member = 3;
+  grouping.group.Own().meta.uid = uid(ResourceType::kPodGroups, "pg");
+  grouping.group.Own().meta.resource_version = "1";
+  EXPECT_TRUE(absl::IsFailedPrecondition(Do(replica, grouping))) << "of an old version";
+  EXPECT_EQ(world_.Get(ResourceType::kPodGroups, "pg")["spec"]["minMember"], 2);
+  grouping.group.Own().meta.resource_version =
+      TextAt(world_.Get(ResourceType::kPodGroups, "pg"), {"metadata", "resourceVersion"});
+  expect_ok(grouping);
+  EXPECT_EQ(world_.Get(ResourceType::kPodGroups, "pg")["spec"]["minMember"], 3);
+  expect_ok(model::SetPodGroup{"default", "a", pod_uid, "pg", "s"});
+  EXPECT_EQ(TextAt(Pod("a"), {"metadata", "annotations", "pod-group-name"}), "pg");
+  EXPECT_EQ(TextAt(Pod("a"), {"metadata", "labels", "kai.scheduler/subgroup-name"}), "s");
+
   model::CreateNodeRequest request;
   request.request.Own().meta.name = "r";
   request.request.Own().provider = "p";

@@ -142,4 +142,9 @@ absl::StatusOr<Plan> ParsePlan(absl::string_view text) {
   return plan;
 }
 
+bool GroupsByOwners(const Plan& plan) {
+  return std::any_of(plan.operations.begin(), plan.operations.end(),
+                     [](const Operation& each) { return each.Text("grouping") == "owners"; });
+}
+
 }  // namespace fairlead::sim::world

@@ -50,4 +50,7 @@ std::string PrintPlan(const Plan& plan);
 // InvalidArgument with the line's number.
 absl::StatusOr<Plan> ParsePlan(absl::string_view text);
 
+// Whether the program groups pods by their owners: a job has grouping=owners. Then all have.
+bool GroupsByOwners(const Plan& plan);
+
 }  // namespace fairlead::sim::world

@@ -58,6 +58,7 @@ constexpr ResourceRow kRows[kResourceTypes] = {
      "provisioningrequests", true, true, false},
     {ResourceType::kDeviceTaintRules, "resource.k8s.io/v1beta2", "DeviceTaintRule",
      "devicetaintrules", false, true, false},
+    {ResourceType::kJobs, "batch/v1", "Job", "jobs", true, true, false},
 };
 
 }  // namespace
@@ -73,6 +74,14 @@ const ResourceRow* FindRow(absl::string_view group_version, absl::string_view pl
     if (row.plural == plural && row.group_version == group_version) return &row;
   }
   return nullptr;
+}
+
+std::vector<const ResourceRow*> RowsOf(absl::string_view group_version) {
+  std::vector<const ResourceRow*> found;
+  for (const ResourceRow& row : kRows) {
+    if (row.group_version == group_version) found.push_back(&row);
+  }
+  return found;
 }
 
 }  // namespace fairlead::sim::world

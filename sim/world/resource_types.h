@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 
@@ -41,8 +42,9 @@ enum class ResourceType : uint8_t {
   kCapacityBuffers,
   kProvisioningRequests,
   kDeviceTaintRules,
+  kJobs,
 };
-inline constexpr size_t kResourceTypes = 32;
+inline constexpr size_t kResourceTypes = 33;
 
 struct ResourceRow {
   ResourceType type;
@@ -58,5 +60,7 @@ struct ResourceRow {
 const ResourceRow& RowOf(ResourceType type);
 // "/api/v1" or "/apis/scheduling.run.ai/v2" of a path, then plural: null if there is no such type.
 const ResourceRow* FindRow(absl::string_view group_version, absl::string_view plural);
+// Of that group and version; empty: the server does not serve it.
+std::vector<const ResourceRow*> RowsOf(absl::string_view group_version);
 
 }  // namespace fairlead::sim::world
