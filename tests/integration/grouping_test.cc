@@ -1,0 +1,380 @@
+// Pods are grouped by their owners, with the rights of manifests/grouping and the real controllers
+// of Jobs, StatefulSets, Deployments and garbage beside us. The controllers of other projects are
+// not here: their objects and pods are made by hand, with the labels that they would have.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "tests/integration/fixture.h"
+
+namespace fairlead::integration {
+namespace {
+
+constexpr char kJobs[] = "/apis/batch/v1/namespaces/default/jobs";
+constexpr char kCronJobs[] = "/apis/batch/v1/namespaces/default/cronjobs";
+constexpr char kSets[] = "/apis/apps/v1/namespaces/default/statefulsets";
+constexpr char kDeployments[] = "/apis/apps/v1/namespaces/default/deployments";
+constexpr char kReplicaSets[] = "/apis/apps/v1/namespaces/default/replicasets";
+constexpr char kJobSets[] = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets";
+constexpr char kLeaderSets[] =
+    "/apis/leaderworkerset.x-k8s.io/v1/namespaces/default/leaderworkersets";
+constexpr char kRayClusters[] = "/apis/ray.io/v1/namespaces/default/rayclusters";
+constexpr char kPyTorchJobs[] = "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs";
+constexpr char kSimulations[] = "/apis/grouping.example.com/v1/namespaces/default/simulations";
+constexpr char kTemplate[] =
+    R"({"metadata":{"labels":{"app":"a","kai.scheduler/queue":"team"}},"spec":{
+    "schedulerName":"fairlead","restartPolicy":"POLICY","terminationGracePeriodSeconds":0,
+    "containers":[{"name":"c","image":"i","resources":{
+    "requests":{"nvidia.com/gpu":"1"},"limits":{"nvidia.com/gpu":"1"}}}]}})";
+
+std::string TemplateOf(absl::string_view policy) {
+  return absl::StrReplaceAll(kTemplate, {{"POLICY", policy}});
+}
+
+std::string UidOf(const Json& object) { return object.TextAt({"metadata", "uid"}); }
+std::string NameOf(const Json& object) { return object.TextAt({"metadata", "name"}); }
+
+std::string OwnedBy(const Json& owner) {
+  return absl::StrCat(R"("ownerReferences":[{"apiVersion":")", owner.TextAt({"apiVersion"}),
+                      R"(","kind":")", owner.TextAt({"kind"}), R"(","name":")", NameOf(owner),
+                      R"(","uid":")", UidOf(owner), R"(","controller":true}],)");
+}
+
+class GroupingTest : public IntegrationTest {
+ protected:
+  void SetUp() override {
+    IntegrationTest::SetUp();
+    MakeQueue("team", -1, -1);
+  }
+  void TearDown() override {
+    controllers_.reset();
+    for (const char* collection : {kJobs, kCronJobs, kSets, kDeployments, kReplicaSets, kJobSets,
+                                   kLeaderSets, kRayClusters, kPyTorchJobs, kSimulations}) {
+      if (!api().Get(collection).ok()) continue;
+      for (const Json& owner : api().List(collection)) {
+        const std::string path = Path(collection, NameOf(owner));
+        api().Merge(path, R"({"metadata":{"finalizers":null}})");
+        DeleteOwner(path);
+      }
+    }
+    IntegrationTest::TearDown();
+  }
+  // Without a policy a Job would stay until its pods were orphaned.
+  void DeleteOwner(const std::string& path) {
+    api().Call("DELETE", path,
+               R"({"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Background"})");
+  }
+  void StartControllers(const std::string& names) {
+    Plane& plane = *Plane::Get();
+    controllers_ = std::make_unique<ChildProcess>(plane.ControllerManager(names),
+                                                  plane.NewFile("controllers.log"));
+  }
+  ChildProcess& StartGrouping(const std::string& kinds = "") {
+    return Start({.kubeconfig = InstallRights({"base", "grouping"}),
+                  .more = absl::StrCat("grouping:\n  enabled: true\n", kinds)});
+  }
+  void DefineKinds() {
+    Define(FAIRLEAD_SOURCE_DIR "/tests/integration/testdata/owner_kinds.yaml", kSimulations);
+    for (const char* collection : {kJobSets, kLeaderSets, kRayClusters, kPyTorchJobs}) {
+      ASSERT_TRUE(Eventually(absl::StrCat(collection, " is served"),
+                             [&] { return api().Get(collection).ok(); }));
+    }
+  }
+  Json MakeJob(const std::string& name, int pods, const std::string& metadata = "",
+               const std::string& spec = "") {
+    return api().Create(kJobs, absl::StrCat(R"({"apiVersion":"batch/v1","kind":"Job","metadata":{)",
+                                            metadata, R"("name":")", name, R"("},"spec":{)", spec,
+                                            R"("parallelism":)", pods, R"(,"completions":)", pods,
+                                            R"(,"template":)", TemplateOf("Never"), "}}"));
+  }
+  // Made by hand, as the controller of its owner would.
+  void MakeOwned(const std::string& name, const Json& owner, const std::string& labels = "") {
+    MakePod({.name = name, .more_labels = labels, .more_metadata = OwnedBy(owner)});
+  }
+  size_t BoundPods() {
+    size_t bound = 0;
+    for (const Json& pod : api().List(kPods)) {
+      if (!pod.TextAt({"spec", "nodeName"}).empty()) ++bound;
+    }
+    return bound;
+  }
+  ::testing::AssertionResult BoundPodsBecome(size_t wanted) {
+    return Eventually(
+        absl::StrCat(wanted, " pods are bound"), [&] { return BoundPods() == wanted; },
+        [&] { return absl::StrCat(BoundPods()); });
+  }
+  // "group", or "group/sub-group"; empty: none.
+  std::string GroupOf(const std::string& pod) {
+    const Json object = Pod(pod);
+    const std::string sub = object.TextAt({"metadata", "labels", "kai.scheduler/subgroup-name"});
+    return absl::StrCat(object.TextAt({"metadata", "annotations", "pod-group-name"}),
+                        sub.empty() ? "" : "/", sub);
+  }
+  ::testing::AssertionResult IsIn(const std::string& pod, const std::string& group) {
+    return Eventually(
+        absl::StrCat(pod, " is in ", group), [&] { return GroupOf(pod) == group; },
+        [&] { return absl::StrCat(GroupOf(pod), " ", VerdictOf(pod)); });
+  }
+  std::string MessageOf(const std::string& pod) {
+    const Json object = Pod(pod);
+    const Json* condition = FindCondition(object, "PodScheduled");
+    return condition == nullptr ? "" : condition->TextAt({"message"});
+  }
+  ::testing::AssertionResult IsTold(const std::string& pod, const std::string& text) {
+    return Eventually(
+        absl::StrCat(pod, " is told ", text),
+        [&] { return absl::StrContains(MessageOf(pod), text); }, [&] { return MessageOf(pod); });
+  }
+  std::string Minimum(const std::string& group) {
+    return api().Get(Path(kGroups, group)).body.TextAt({"spec", "minMember"});
+  }
+  ::testing::AssertionResult MinimumBecomes(const std::string& group, const std::string& wanted) {
+    return Eventually(
+        absl::StrCat("the minimum of ", group, " is ", wanted),
+        [&] { return Minimum(group) == wanted; }, [&] { return Minimum(group); });
+  }
+
+  std::unique_ptr<ChildProcess> controllers_;
+};
+
+constexpr char kGangOfThree[] = R"("annotations":{"kai.scheduler/batch-min-member":"3"},)";
+
+TEST_F(GroupingTest, AJobIsAGangThatStartsTogetherAndItsGroupGoesWithIt) {
+  StartControllers("job-controller,garbage-collector-controller");
+  ChildProcess& process = StartGrouping();
+  MakeNode("n1", 2);
+  const Json job = MakeJob("train", 3, kGangOfThree);
+  const std::string name = absl::StrCat("pg-train-", UidOf(job));
+  ASSERT_TRUE(Eventually("the group is made", [&] { return api().List(kGroups).size() == 1; }))
+      << process.Log();
+  const Json group = api().List(kGroups).front();
+  EXPECT_EQ(NameOf(group), name);
+  EXPECT_EQ(group.TextAt({"spec", "minMember"}), "3");
+  EXPECT_EQ(group.TextAt({"spec", "queue"}), "team");
+  EXPECT_EQ(group.TextAt({"metadata", "annotations", "fairlead.dev/follows-owner"}), "true");
+  EXPECT_EQ(UidOf(Json::Object().Set("metadata",
+                                     group.At({"metadata", "ownerReferences"})->items().front())),
+            UidOf(job));
+  ASSERT_TRUE(Eventually("its pods name it", [&] {
+    size_t named = 0;
+    for (const Json& pod : api().List(kPods)) {
+      if (pod.TextAt({"metadata", "annotations", "pod-group-name"}) == name) ++named;
+    }
+    return named == 3;
+  })) << process.Log();
+  EXPECT_EQ(BoundPods(), 0U) << "two of three would fit";
+  MakeNode("n2", 1);
+  ASSERT_TRUE(BoundPodsBecome(3)) << process.Log();
+  DeleteOwner(Path(kJobs, "train"));
+  EXPECT_TRUE(Eventually(
+      "the group is gone", [&] { return api().List(kGroups).empty(); }, nullptr, absl::Minutes(1)));
+}
+
+TEST_F(GroupingTest, PodsThatAreAloneHaveNoGroup) {
+  StartControllers(
+      "job-controller,statefulset-controller,deployment-controller,replicaset-controller");
+  ChildProcess& process = StartGrouping();
+  MakeNode("n1", 8);
+  const std::string more =
+      absl::StrCat(R"("selector":{"matchLabels":{"app":"a"}},"template":)", TemplateOf("Always"));
+  api().Create(kDeployments,
+               absl::StrCat(R"({"apiVersion":"apps/v1","kind":"Deployment",)",
+                            R"("metadata":{"name":"d"},"spec":{"replicas":2,)", more, "}}"));
+  MakeJob("single", 1);
+  ASSERT_TRUE(BoundPodsBecome(3)) << process.Log();
+  // The Jobs of a CronJob are workloads, and not the CronJob.
+  const Json cron = api().Create(
+      kCronJobs,
+      absl::StrCat(R"({"apiVersion":"batch/v1","kind":"CronJob","metadata":{"name":"nightly"},)",
+                   R"("spec":{"schedule":"0 0 1 1 *","suspend":true,"jobTemplate":{"spec":{)",
+                   R"("template":)", TemplateOf("Never"), "}}}}"));
+  MakeJob("nightly-1", 1, OwnedBy(cron));
+  ASSERT_TRUE(BoundPodsBecome(4)) << process.Log();
+  EXPECT_EQ(api().List(kGroups).size(), 0U);
+  const Json run = MakeJob("nightly-2", 3, absl::StrCat(kGangOfThree, OwnedBy(cron)));
+  ASSERT_TRUE(BoundPodsBecome(7)) << process.Log();
+  ASSERT_EQ(api().List(kGroups).size(), 1U);
+  EXPECT_EQ(Minimum(absl::StrCat("pg-nightly-2-", UidOf(run))), "3");
+  // The pods of a StatefulSet are one workload of which each starts by itself.
+  const Json set = api().Create(
+      kSets,
+      absl::StrCat(R"({"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"s"},)",
+                   R"("spec":{"replicas":2,"podManagementPolicy":"Parallel",)",
+                   R"("serviceName":"s",)",
+                   absl::StrReplaceAll(more, {{R"("app":"a")", R"("app":"s")"}}), "}}"));
+  EXPECT_TRUE(IsIn("s-0", absl::StrCat("pg-s-", UidOf(set)))) << process.Log();
+  EXPECT_EQ(Minimum(absl::StrCat("pg-s-", UidOf(set))), "1");
+}
+
+TEST_F(GroupingTest, KindsOfOtherProjectsHaveTheirSubGroups) {
+  DefineKinds();
+  StartControllers("job-controller");
+  ChildProcess& process = StartGrouping();
+  MakeNode("n1", 16);
+  // The real controller of Jobs makes the pods of a JobSet.
+  const Json set = api().Create(kJobSets, R"({"apiVersion":"jobset.x-k8s.io/v1alpha2",
+      "kind":"JobSet","metadata":{"name":"set"},"spec":{"replicatedJobs":[
+      {"name":"driver","template":{"spec":{}}},
+      {"name":"workers","replicas":1,"template":{"spec":{"parallelism":2,"completions":2}}}]}})");
+  const auto job_of_set = [&](const std::string& name, int pods) {
+    const std::string labels =
+        absl::StrCat(R"("labels":{"app":"a","jobset.sigs.k8s.io/replicatedjob-name":")", name,
+                     R"(","jobset.sigs.k8s.io/job-index":"0",)");
+    api().Create(
+        kJobs,
+        absl::StrCat(
+            R"({"apiVersion":"batch/v1","kind":"Job","metadata":{)", OwnedBy(set),
+            R"("name":"set-)", name, R"("},"spec":{"parallelism":)", pods, R"(,"completions":)",
+            pods, R"(,"template":)",
+            absl::StrReplaceAll(TemplateOf("Never"), {{R"("labels":{"app":"a",)", labels}}), "}}"));
+  };
+  job_of_set("driver", 1);
+  const std::string of_set = absl::StrCat("pg-set-", UidOf(set));
+  ASSERT_TRUE(Eventually("the pod of the driver is in its sub-group", [&] {
+    const std::vector<Json> pods = api().List(kPods);
+    return pods.size() == 1 &&
+           GroupOf(NameOf(pods.front())) == absl::StrCat(of_set, "/driver-replica-0");
+  })) << process.Log();
+  EXPECT_EQ(BoundPods(), 0U) << "its workers are missing";
+  job_of_set("workers", 2);
+  ASSERT_TRUE(BoundPodsBecome(3)) << process.Log();
+
+  const Json ray = api().Create(kRayClusters, R"({"apiVersion":"ray.io/v1","kind":"RayCluster",
+      "metadata":{"name":"ray"},"spec":{"headGroupSpec":{},
+      "workerGroupSpecs":[{"groupName":"gpu","minReplicas":1,"replicas":1}]}})");
+  const std::string of_ray = absl::StrCat("pg-ray-", UidOf(ray));
+  MakeOwned("head", ray, R"("ray.io/node-type":"head","ray.io/group":"headgroup",)");
+  EXPECT_TRUE(IsIn("head", absl::StrCat(of_ray, "/headgroup")));
+  EXPECT_EQ(Minimum(of_ray), "2");
+  EXPECT_EQ(NodeOf("head"), "");
+  MakeOwned("worker-1", ray, R"("ray.io/node-type":"worker","ray.io/group":"gpu",)");
+  ASSERT_TRUE(Bound({"head", "worker-1"})) << process.Log();
+
+  const Json torch = api().Create(kPyTorchJobs, R"({"apiVersion":"kubeflow.org/v1",
+      "kind":"PyTorchJob","metadata":{"name":"torch"},"spec":{"pytorchReplicaSpecs":{
+      "Master":{"replicas":1},"Worker":{"replicas":1}}}})");
+  MakeOwned("master", torch, R"("training.kubeflow.org/replica-type":"master",)");
+  EXPECT_TRUE(IsIn("master", absl::StrCat("pg-torch-", UidOf(torch), "/master")));
+  MakeOwned("worker-2", torch, R"("training.kubeflow.org/replica-type":"worker",)");
+  ASSERT_TRUE(Bound({"master", "worker-2"})) << process.Log();
+
+  // A worker's owner is owned by the leader's pod.
+  const Json leaders = api().Create(kLeaderSets, R"({"apiVersion":"leaderworkerset.x-k8s.io/v1",
+      "kind":"LeaderWorkerSet","metadata":{"name":"lws"},
+      "spec":{"replicas":1,"leaderWorkerTemplate":{"size":2}}})");
+  const std::string of_leaders = absl::StrCat("pg-lws-", UidOf(leaders), "-group-0");
+  const auto label = [](int index) {
+    return absl::StrCat(R"("leaderworkerset.sigs.k8s.io/group-index":"0",)",
+                        R"("leaderworkerset.sigs.k8s.io/worker-index":")", index, "\",");
+  };
+  MakeOwned("lws-0", leaders, label(0));
+  EXPECT_TRUE(IsIn("lws-0", absl::StrCat(of_leaders, "/leader")));
+  const Json workers = api().Create(
+      kSets, absl::StrCat(R"({"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{)",
+                          OwnedBy(Pod("lws-0")), R"("name":"lws-0"},"spec":{"replicas":1,)",
+                          R"("serviceName":"lws","selector":{"matchLabels":{"app":"a"}},)",
+                          R"("template":)", TemplateOf("Always"), "}}"));
+  MakeOwned("lws-0-1", workers, label(1));
+  EXPECT_TRUE(IsIn("lws-0-1", absl::StrCat(of_leaders, "/workers"))) << process.Log();
+  EXPECT_TRUE(Bound({"lws-0", "lws-0-1"})) << process.Log();
+}
+
+TEST_F(GroupingTest, AGroupFollowsItsOwnerUpAndDown) {
+  DefineKinds();
+  ChildProcess& process = StartGrouping();
+  MakeNode("n1", 8);
+  const Json ray = api().Create(kRayClusters, R"({"apiVersion":"ray.io/v1","kind":"RayCluster",
+      "metadata":{"name":"ray"},"spec":{"headGroupSpec":{},
+      "workerGroupSpecs":[{"groupName":"gpu","minReplicas":1,"replicas":1}]}})");
+  const std::string group = absl::StrCat("pg-ray-", UidOf(ray));
+  const auto worker = [&](const std::string& name) {
+    MakeOwned(name, ray, R"("ray.io/node-type":"worker","ray.io/group":"gpu",)");
+  };
+  MakeOwned("head", ray, R"("ray.io/node-type":"head","ray.io/group":"headgroup",)");
+  worker("w1");
+  ASSERT_TRUE(Bound({"head", "w1"})) << process.Log();
+  // A user moves the group to another queue.
+  MakeQueue("other", -1, -1);
+  api().Merge(Path(kGroups, group), R"({"spec":{"queue":"other"}})");
+  const auto scale = [&](int workers) {
+    api().Merge(Path(kRayClusters, "ray"),
+                absl::StrCat(R"({"spec":{"workerGroupSpecs":[{"groupName":"gpu","minReplicas":)",
+                             workers, R"(,"replicas":)", workers, "}]}}"));
+  };
+  scale(3);
+  worker("w2");  // by which we learn of it
+  ASSERT_TRUE(MinimumBecomes(group, "4")) << process.Log();
+  worker("w3");
+  ASSERT_TRUE(Bound({"w2", "w3"})) << process.Log();
+  scale(1);
+  for (const char* name : {"w2", "w3"}) api().Delete(Path(kPods, name));
+  EXPECT_TRUE(MinimumBecomes(group, "2")) << process.Log();
+  EXPECT_EQ(api().Get(Path(kGroups, group)).body.TextAt({"spec", "queue"}), "other");
+}
+
+TEST_F(GroupingTest, AGroupOfAUserIsUsedAndNeverWritten) {
+  StartControllers("job-controller");
+  ChildProcess& process = StartGrouping();
+  MakeNode("n1", 2);
+  const Json job = MakeJob("train", 3, kGangOfThree, R"("suspend":true,)");
+  const std::string name = absl::StrCat("pg-train-", UidOf(job));
+  const Json before = MakeGroup(name, 1);
+  const auto history = api().Watch(kGroups);
+  api().Merge(Path(kJobs, "train"), R"({"spec":{"suspend":false}})");
+  ASSERT_TRUE(BoundPodsBecome(2)) << process.Log();
+  const Json after = api().Get(Path(kGroups, name)).body;
+  EXPECT_EQ(after.At({"spec"})->Compact(), before.At({"spec"})->Compact());
+  EXPECT_EQ(after.TextAt({"metadata", "annotations", "fairlead.dev/follows-owner"}), "");
+  EXPECT_EQ(after.At({"metadata", "ownerReferences"}), nullptr);
+  EXPECT_FALSE(
+      history->Any([](const Json& group) { return group.TextAt({"spec", "minMember"}) != "1"; }));
+}
+
+TEST_F(GroupingTest, AnOwnerThatMayNotBeReadOrIsGoneIsNamedInTheVerdictAndHarmsNoOthers) {
+  DefineKinds();
+  StartControllers("job-controller");
+  ChildProcess& process = StartGrouping();
+  MakeNode("n1", 2);
+  const Json secret = api().Create(kSimulations, R"({"apiVersion":"grouping.example.com/v1",
+      "kind":"Simulation","metadata":{"name":"s"},"spec":{"pods":1}})");
+  MakeOwned("p", secret);
+  const Json gone = MakeJob("gone", 0);
+  DeleteOwner(Path(kJobs, "gone"));
+  ASSERT_TRUE(Eventually("the Job is gone", [&] { return !api().Get(Path(kJobs, "gone")).ok(); }));
+  MakeOwned("orphan", gone);
+  MakeJob("good", 1);
+  EXPECT_TRUE(BoundPodsBecome(1)) << process.Log();
+  EXPECT_TRUE(IsTold("p", "resources: [simulations]")) << process.Log();
+  EXPECT_TRUE(IsTold("orphan", "batch/v1 Job default/gone is gone; what helps: delete the pod"))
+      << process.Log();
+  EXPECT_EQ(NodeOf("p"), "");
+  EXPECT_EQ(NodeOf("orphan"), "");
+}
+
+TEST_F(GroupingTest, AKindOfAUserIsARowOfTheConfiguration) {
+  DefineKinds();
+  const std::string account = InstallRights({"base", "grouping"});
+  constexpr char kRole[] = "/apis/rbac.authorization.k8s.io/v1/clusterroles/fairlead-grouping";
+  Json role = api().Get(kRole).body;
+  role.Find("rules")->Add(*Json::Parse(
+      R"({"apiGroups":["grouping.example.com"],"resources":["simulations"],"verbs":["get"]})"));
+  api().Merge(kRole, absl::StrCat(R"({"rules":)", role.Find("rules")->Compact(), "}"));
+  ChildProcess& process =
+      Start({.kubeconfig = account,
+             .more = "grouping:\n  enabled: true\n  kinds:\n  - group: grouping.example.com\n"
+                     "    kind: Simulation\n    minMember: {path: spec.pods, default: 1}\n"});
+  MakeNode("n1", 2);
+  const Json simulation = api().Create(kSimulations, R"({"apiVersion":"grouping.example.com/v1",
+      "kind":"Simulation","metadata":{"name":"s"},"spec":{"pods":2}})");
+  MakeOwned("p", simulation);
+  EXPECT_TRUE(IsIn("p", absl::StrCat("pg-s-", UidOf(simulation)))) << process.Log();
+  EXPECT_EQ(NodeOf("p"), "");
+  MakeOwned("q", simulation);
+  EXPECT_TRUE(Bound({"p", "q"})) << process.Log();
+}
+
+}  // namespace
+}  // namespace fairlead::integration
