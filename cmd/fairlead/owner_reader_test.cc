@@ -31,7 +31,8 @@ class FakeObjectApi final : public hook::ObjectApi {
   }
   void List(const std::string&, const std::string&, JsonDone) override { FAIL(); }
   void Patch(const std::string&, std::string, JsonDone) override { FAIL(); }
-  void Delete(const std::string&, const std::string&, Done) override { FAIL(); }
+  void Create(const std::string&, std::string, JsonDone) override { FAIL(); }
+  void Delete(const std::string&, const std::string&, const std::string&, Done) override { FAIL(); }
 
   std::map<std::string, std::string> objects_;
   std::map<std::string, absl::Status> failures_;
@@ -60,7 +61,7 @@ class OwnerReaderTest : public ::testing::Test {
 
 TEST_F(OwnerReaderTest, TheNameOfTheKindInPathsIsAskedForOnce) {
   for (int i = 0; i < 2; ++i) {
-    const absl::StatusOr<Json> thing = Read({"example.com/v1", "Thing", "ns", "t"});
+    const absl::StatusOr<Json> thing = Read({"example.com/v1", "Thing", "ns", "t", ""});
     ASSERT_TRUE(thing.ok()) << thing.status();
     EXPECT_EQ(thing->TextAt({"kind"}), "Thing");
   }
@@ -70,7 +71,7 @@ TEST_F(OwnerReaderTest, TheNameOfTheKindInPathsIsAskedForOnce) {
 }
 
 TEST_F(OwnerReaderTest, AKindWithoutNamespaces) {
-  EXPECT_TRUE(Read({"example.com/v1", "World", "ns", "w"}).ok());
+  EXPECT_TRUE(Read({"example.com/v1", "World", "ns", "w", ""}).ok());
 }
 
 TEST_F(OwnerReaderTest, WhatIsMissingIsNamed) {
@@ -79,12 +80,12 @@ TEST_F(OwnerReaderTest, WhatIsMissingIsNamed) {
     EXPECT_TRUE(absl::IsNotFound(status)) << status;
     return std::string(status.message());
   };
-  EXPECT_EQ(message_of({"example.com/v1", "Thing", "ns", "u"}),
+  EXPECT_EQ(message_of({"example.com/v1", "Thing", "ns", "u", ""}),
             "example.com/v1 Thing ns/u is gone");
-  EXPECT_THAT(message_of({"example.com/v1", "Other", "ns", "u"}),
+  EXPECT_THAT(message_of({"example.com/v1", "Other", "ns", "u", ""}),
               StartsWith("example.com/v1 Other ns/u: the API server does not serve kind Other of "
                          "example.com/v1\ninstall the definition of that kind"));
-  EXPECT_THAT(message_of({"gone.com/v1", "Thing", "ns", "u"}),
+  EXPECT_THAT(message_of({"gone.com/v1", "Thing", "ns", "u", ""}),
               StartsWith("gone.com/v1 Thing ns/u: the API server does not serve gone.com/v1\n"));
 }
 
@@ -92,31 +93,31 @@ TEST_F(OwnerReaderTest, StatusAndManagedFieldsAreLeftOut) {
   api_.objects_["/apis/example.com/v1/namespaces/ns/things/t"] =
       R"({"kind":"Thing","metadata":{"name":"t","managedFields":[{"manager":"m"}],"uid":"u"},)"
       R"("spec":{"status":1},"status":{"active":3}})";
-  const absl::StatusOr<Json> thing = Read({"example.com/v1", "Thing", "ns", "t"});
+  const absl::StatusOr<Json> thing = Read({"example.com/v1", "Thing", "ns", "t", ""});
   ASSERT_TRUE(thing.ok()) << thing.status();
   EXPECT_EQ(thing->Compact(),
             R"({"kind":"Thing","metadata":{"name":"t","uid":"u"},"spec":{"status":1}})");
 }
 
 TEST_F(OwnerReaderTest, AKindThatIsInstalledLaterIsFound) {
-  EXPECT_FALSE(Read({"example.com/v1", "Late", "ns", "l"}).ok());
+  EXPECT_FALSE(Read({"example.com/v1", "Late", "ns", "l", ""}).ok());
   api_.objects_["/apis/example.com/v1"] =
       R"({"resources":[{"name":"lates","kind":"Late","namespaced":true}]})";
   api_.objects_["/apis/example.com/v1/namespaces/ns/lates/l"] = "{}";
-  EXPECT_TRUE(Read({"example.com/v1", "Late", "ns", "l"}).ok());
+  EXPECT_TRUE(Read({"example.com/v1", "Late", "ns", "l", ""}).ok());
 }
 
 TEST_F(OwnerReaderTest, ARuleThatIsMissingIsNamed) {
   api_.failures_["/apis/example.com/v1/namespaces/ns/things/t"] =
       absl::PermissionDeniedError("403");
-  const absl::Status status = Read({"example.com/v1", "Thing", "ns", "t"}).status();
+  const absl::Status status = Read({"example.com/v1", "Thing", "ns", "t", ""}).status();
   EXPECT_TRUE(absl::IsPermissionDenied(status));
   EXPECT_THAT(status.message(),
               HasSubstr("{apiGroups: [\"example.com\"], resources: [things], verbs: [get]}"));
 }
 
 TEST_F(OwnerReaderTest, NamesOfTenantsStayInTheirPlace) {
-  EXPECT_FALSE(Read({"example.com/v1", "Thing", "ns", "../../secrets/s"}).ok());
+  EXPECT_FALSE(Read({"example.com/v1", "Thing", "ns", "../../secrets/s", ""}).ok());
   EXPECT_EQ(api_.asked_.back(), "/apis/example.com/v1/namespaces/ns/things/..%2F..%2Fsecrets%2Fs");
 }
 
