@@ -160,7 +160,7 @@ class SdkTest(unittest.TestCase):
         code, out, errors = self.simulate(configuration=configuration)
         self.assertEqual((code, out), (2, ""))
         self.assertIn("profiles[0].pluginConfig", errors)
-        self.assertIn("plugin DriverVersion: args.podLable: is not an argument of DriverVersion", errors)
+        self.assertIn("profiles[0].pluginConfig[0].args.podLable: is not an argument of DriverVersion", errors)
 
     def test_a_program_without_the_plugin_names_those_that_it_has(self):
         code, out, errors = self.simulate(program=BUILD / "bin/fairlead")
