@@ -75,6 +75,19 @@ absl::Status ReadNames(const dom::element& value, const std::string& path,
   return absl::OkStatus();
 }
 
+absl::Status ReadMapping(
+    const dom::element& value, const std::string& path,
+    absl::FunctionRef<absl::Status(const std::string&, const dom::element&, const std::string&)>
+        read) {
+  dom::object object;
+  if (value.get(object) != simdjson::SUCCESS) return Bad(path, "must be a mapping");
+  for (const auto& [name, entry] : object) {
+    const std::string key(name);
+    FAIRLEAD_RETURN_IF_ERROR(read(key, entry, absl::StrCat(path, ".", key)));
+  }
+  return absl::OkStatus();
+}
+
 Handler Dollars(int64_t* out) {
   return [out](const dom::element& value, const std::string& path) -> absl::Status {
     std::string_view text;

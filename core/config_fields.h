@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -34,6 +35,13 @@ inline Handler Flag(bool* out) { return framework::IntoBool(out); }
 Handler Count(int64_t* out, int64_t minimum);
 Handler Span(absl::Duration* out);  // not negative, finite
 Handler Dollars(int64_t* out);      // in millionths
+
+// A mapping whose keys are the user's: `read` is called for each with its value and path.
+absl::Status ReadMapping(
+    const simdjson::dom::element& value, const std::string& path,
+    absl::FunctionRef<absl::Status(const std::string& key, const simdjson::dom::element& entry,
+                                   const std::string& at)>
+        read);
 
 // A list of at least one, each once.
 absl::Status ReadNames(const simdjson::dom::element& value, const std::string& path,

@@ -22,19 +22,19 @@ constexpr size_t kLongestGroupName = 40;
 
 absl::Status ReadParameters(const dom::element& value, const std::string& path,
                             model::StringMap& out) {
-  dom::object object;
-  if (value.get(object) != simdjson::SUCCESS) return Bad(path, "must be a mapping");
-  for (const auto& [name, entry] : object) {
-    const std::string key(name);
-    const std::string at = absl::StrCat(path, ".", key);
-    std::string_view text;
-    if (entry.get(text) != simdjson::SUCCESS) return Bad(at, "must be a string");
-    if (text.size() > kLongestParameter) {
-      return Bad(at, absl::StrCat("must not be longer than ", kLongestParameter));
-    }
-    if (out.Has(key)) return Bad(at, "is given twice");
-    out.Set(key, ToAbsl(text));
-  }
+  FAIRLEAD_RETURN_IF_ERROR(
+      ReadMapping(value, path,
+                  [&](const std::string& key, const dom::element& entry,
+                      const std::string& at) -> absl::Status {
+                    std::string_view text;
+                    if (entry.get(text) != simdjson::SUCCESS) return Bad(at, "must be a string");
+                    if (text.size() > kLongestParameter) {
+                      return Bad(at, absl::StrCat("must not be longer than ", kLongestParameter));
+                    }
+                    if (out.Has(key)) return Bad(at, "is given twice");
+                    out.Set(key, ToAbsl(text));
+                    return absl::OkStatus();
+                  }));
   if (out.size() > kMostParameters) {
     return Bad(path, absl::StrCat("must not have more than ", kMostParameters, " entries"));
   }

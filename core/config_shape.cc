@@ -20,19 +20,18 @@ constexpr int64_t kLargestGroup = 100'000;
 constexpr int64_t kMostOfMachine = int64_t{1} << 50;
 
 absl::Status ReadLabels(const dom::element& value, const std::string& path, model::StringMap& out) {
-  dom::object object;
-  if (value.get(object) != simdjson::SUCCESS) return Bad(path, "must be a mapping");
-  for (const auto& [name, entry] : object) {
-    const std::string key(name);
-    const std::string at = absl::StrCat(path, ".", key);
-    std::string_view text;
-    if (!model::IsQualifiedName(key)) return Bad(at, "is no key of a label");
-    if (entry.get(text) != simdjson::SUCCESS) return Bad(at, "must be a string");
-    if (!model::IsLabelValue(ToAbsl(text))) return Bad(at, "is no value of a label");
-    if (out.Has(key)) return Bad(at, "is given twice");
-    out.Set(key, ToAbsl(text));
-  }
-  return absl::OkStatus();
+  return ReadMapping(value, path,
+                     [&](const std::string& key, const dom::element& entry,
+                         const std::string& at) -> absl::Status {
+                       std::string_view text;
+                       if (!model::IsQualifiedName(key)) return Bad(at, "is no key of a label");
+                       if (entry.get(text) != simdjson::SUCCESS) return Bad(at, "must be a string");
+                       if (!model::IsLabelValue(ToAbsl(text)))
+                         return Bad(at, "is no value of a label");
+                       if (out.Has(key)) return Bad(at, "is given twice");
+                       out.Set(key, ToAbsl(text));
+                       return absl::OkStatus();
+                     });
 }
 
 absl::Status ReadShapeTaint(const dom::element& value, const std::string& path,
@@ -83,15 +82,11 @@ Handler Amount(std::string resource, model::ResourceList* out) {
 
 absl::Status ReadShapeAmounts(const dom::element& value, const std::string& path,
                               model::ResourceList& out) {
-  dom::object object;
-  if (value.get(object) != simdjson::SUCCESS) return Bad(path, "must be a mapping");
-  for (const auto& [name, entry] : object) {
-    const std::string key(name);
-    const std::string at = absl::StrCat(path, ".", key);
-    if (!model::IsQualifiedName(key)) return Bad(at, "is no name of a resource");
-    FAIRLEAD_RETURN_IF_ERROR(Amount(key, &out)(entry, at));
-  }
-  return absl::OkStatus();
+  return ReadMapping(value, path,
+                     [&](const std::string& key, const dom::element& entry, const std::string& at) {
+                       return model::IsQualifiedName(key) ? Amount(key, &out)(entry, at)
+                                                          : Bad(at, "is no name of a resource");
+                     });
 }
 
 absl::Status ReadShapeTemplate(const dom::element& value, const std::string& path,

@@ -37,15 +37,11 @@ constexpr char kPlacePayload[] = "fairlead.dev/field-place";
 
 absl::Status ReadGpuLimits(const dom::element& value, const std::string& path,
                            hook::HookOptions& hook) {
-  dom::object object;
-  if (value.get(object) != simdjson::SUCCESS) return Bad(path, "must be a mapping");
-  for (const auto& [model_name, limit] : object) {
-    const std::string name(model_name);
-    const std::string at = absl::StrCat(path, ".", name);
-    if (hook.gpu_limit_by_model.contains(name)) return Bad(at, "is given twice");
-    FAIRLEAD_RETURN_IF_ERROR(Count(&hook.gpu_limit_by_model[name], 0)(limit, at));
-  }
-  return absl::OkStatus();
+  return ReadMapping(
+      value, path, [&](const std::string& name, const dom::element& limit, const std::string& at) {
+        if (hook.gpu_limit_by_model.contains(name)) return Bad(at, "is given twice");
+        return Count(&hook.gpu_limit_by_model[name], 0)(limit, at);
+      });
 }
 
 // How much later than `staleAfter` a silent watch may be noticed.

@@ -254,50 +254,38 @@ class Reader {
   absl::Status CheckArgs(const std::string& name, const std::string& text,
                          const std::string& path) const {
     if (text.empty()) return absl::OkStatus();
-    if (FindKnownPlugin(name) != nullptr) {
-      FAIRLEAD_RETURN_IF_ERROR(CheckArgsType(name, text, path));
-      FAIRLEAD_RETURN_IF_ERROR(CheckBuiltInArgs(name, text, path));
+    if (const KnownPlugin* const known = FindKnownPlugin(name); known != nullptr) {
+      dom::parser parser;
+      dom::element value;
+      if (parser.parse(text).get(value) != simdjson::SUCCESS) return Bad(path, "cannot be read");
+      // The args are a type of upstream's API group.
+      FAIRLEAD_RETURN_IF_ERROR(CheckText(value, path, "apiVersion", kApiVersion));
+      FAIRLEAD_RETURN_IF_ERROR(CheckText(value, path, "kind", absl::StrCat(name, "Args")));
+      if (known->support != Support::kPlugin) return CheckBuiltInArgs(name, value, path);
     }
     if (std::find(names_.begin(), names_.end(), name) == names_.end()) return absl::OkStatus();
     // The plugin reads them: one is made to hear what it says, here where the place is known.
     const absl::Status made = registry_.Make(name, text).status();
-    if (!absl::IsInvalidArgument(made))
-      return absl::OkStatus();  // any other failure is no fault of them
+    if (!absl::IsInvalidArgument(made)) return absl::OkStatus();  // any other failure is not theirs
     absl::string_view what = made.message();
     return absl::Status(made.code(), absl::ConsumePrefix(&what, "args")
                                          ? absl::StrCat(path, what)
                                          : absl::StrCat(path, ": ", what));
   }
 
-  // Of the plugins that upstream has, the args are a type of its API group.
-  static absl::Status CheckArgsType(const std::string& name, const std::string& text,
-                                    const std::string& path) {
-    dom::parser parser;
-    dom::element value;
-    if (parser.parse(text).get(value) != simdjson::SUCCESS) return Bad(path, "cannot be read");
-    const std::pair<const char*, std::string> expected[] = {{"apiVersion", kApiVersion},
-                                                            {"kind", absl::StrCat(name, "Args")}};
-    for (const auto& [field, want] : expected) {
-      dom::element given;
-      if (value[field].get(given) != simdjson::SUCCESS) continue;
-      std::string_view have;
-      if (given.get(have) != simdjson::SUCCESS || ToAbsl(have) != want) {
-        return Bad(Field(path, field), absl::StrCat("must be ", want));
-      }
-    }
-    return absl::OkStatus();
+  // The field may be left out.
+  static absl::Status CheckText(const dom::element& value, const std::string& path,
+                                const char* field, absl::string_view want) {
+    dom::element given;
+    if (value[field].get(given) != simdjson::SUCCESS) return absl::OkStatus();
+    std::string_view have;
+    if (given.get(have) == simdjson::SUCCESS && ToAbsl(have) == want) return absl::OkStatus();
+    return Bad(Field(path, field), absl::StrCat("must be ", want));
   }
 
   // Of plugins that nothing makes; the others read their own.
-  static absl::Status CheckBuiltInArgs(const std::string& name, const std::string& text,
+  static absl::Status CheckBuiltInArgs(const std::string& name, const dom::element& value,
                                        const std::string& path) {
-    const KnownPlugin* const known = FindKnownPlugin(name);
-    if (text.empty() || known == nullptr || known->support == Support::kPlugin) {
-      return absl::OkStatus();
-    }
-    dom::parser parser;
-    dom::element value;
-    if (parser.parse(text).get(value) != simdjson::SUCCESS) return Bad(path, "cannot be read");
     std::string ignored;
     std::map<std::string, FieldReader> readers = {{"apiVersion", IntoString(&ignored)},
                                                   {"kind", IntoString(&ignored)}};
