@@ -144,12 +144,7 @@ class CloudServer final : public proto::CloudProvider::Service {
     model::Set(node.allocatable, model::kMemoryName, (int64_t{64} << 30) * group.gpus);
     model::Set(node.allocatable, model::kPodsName, 110);
     model::Set(node.allocatable, model::kGpuName, 1'000 * group.gpus);
-    for (const bool ready : {false, true}) {
-      node.ready = ready;
-      kube::EncodedWrite write =
-          ready ? kube::EncodeNodeStatus(node) : kube::EncodeCreateNode(node);
-      api_->Call(write.method, write.path, write.body, write.content_type);
-    }
+    RegisterNode(*api_, node);
     machines_[node.provider_id] = {group.id, node.meta.name};
   }
 

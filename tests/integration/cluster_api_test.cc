@@ -2,9 +2,7 @@
 // CRDs, and a stand-in for Cluster API's controllers, which makes Machines and their nodes, and
 // ends the marked ones first. Skips where the CRDs cannot be had (scripts/cluster-api-crds.sh).
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
-#include <thread>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -14,6 +12,7 @@
 #include "kube/codec/codec.h"
 #include "scheduler/model/api_names.h"
 #include "tests/integration/fixture.h"
+#include "tests/integration/rounds.h"
 
 namespace fairlead::integration {
 namespace {
@@ -33,23 +32,9 @@ std::string DefinitionsFolder() {
   return pclose(pipe) == 0 ? std::string(absl::StripAsciiWhitespace(output)) : "";
 }
 
-// Acts a few times per second, on its own thread.
 class MachineControllers {
  public:
-  explicit MachineControllers(const kube::ClientConfig& config) : api_(config) {
-    thread_ = std::thread([this] {
-      while (!stop_) {
-        for (const Json& deployment : api_.List(kDeployments)) Reconcile(deployment);
-        absl::SleepFor(absl::Milliseconds(100));
-      }
-    });
-  }
-  ~MachineControllers() {
-    stop_ = true;
-    thread_.join();
-  }
-  MachineControllers(const MachineControllers&) = delete;
-  MachineControllers& operator=(const MachineControllers&) = delete;
+  explicit MachineControllers(const kube::ClientConfig& config) : api_(config) {}
 
  private:
   void Reconcile(const Json& deployment) {
@@ -105,18 +90,14 @@ class MachineControllers {
     model::Set(node.allocatable, model::kMemoryName, int64_t{512} << 30);
     model::Set(node.allocatable, model::kPodsName, 110);
     model::Set(node.allocatable, model::kGpuName, 8'000);
-    for (const bool ready : {false, true}) {
-      node.ready = ready;
-      kube::EncodedWrite write =
-          ready ? kube::EncodeNodeStatus(node) : kube::EncodeCreateNode(node);
-      api_.Call(write.method, write.path, write.body, write.content_type);
-    }
+    RegisterNode(api_, node);
   }
 
   Api api_;
-  std::atomic<bool> stop_{false};
   int last_ = 0;
-  std::thread thread_;
+  Rounds rounds_{[this] {
+    for (const Json& deployment : api_.List(kDeployments)) Reconcile(deployment);
+  }};
 };
 
 class ClusterApiTest : public IntegrationTest {

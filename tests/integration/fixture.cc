@@ -178,17 +178,24 @@ void IntegrationTest::MakeQueue(const std::string& name, int quota, int limit) {
                             R"(,"memory":)", free, "}}}"));
 }
 
+Answer RegisterNode(Api& api, model::Node node) {
+  const auto send = [&api](const kube::EncodedWrite& write) {
+    return api.Call(write.method, write.path, write.body, write.content_type);
+  };
+  node.ready = false;
+  Answer created = send(kube::EncodeCreateNode(node));
+  node.ready = true;
+  Answer told = send(kube::EncodeNodeStatus(node));
+  return created.ok() ? told : created;
+}
+
 void IntegrationTest::MakeNode(const std::string& name, int gpus) {
   model::Node node;
   node.meta.name = name;
   node.meta.labels.Set(model::kHostnameLabel, name);
-  node.ready = false;
   node.allocatable = {
       {"cpu", 64'000}, {"memory", int64_t{256} << 30}, {"pods", 110}, {kGpu, int64_t{gpus} * 1000}};
-  api().Create(kNodes, kube::EncodeCreateNode(node).body);
-  node.ready = true;
-  const kube::EncodedWrite status = kube::EncodeNodeStatus(node);
-  const Answer answer = api().Call(status.method, status.path, status.body, status.content_type);
+  const Answer answer = RegisterNode(api(), std::move(node));
   EXPECT_TRUE(answer.ok()) << answer.text;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "scheduler/model/node.h"
 #include "tests/integration/api.h"
 #include "tests/integration/child_process.h"
 #include "tests/integration/plane.h"
@@ -49,6 +50,10 @@ struct PodSpec {
   std::string more_metadata = {};  // JSON fields of metadata, with a comma at the end
   std::string more_spec = {};      // the same of spec
 };
+
+// Makes the Node, and writes what a kubelet says of it when it is ready. The first answer that is
+// an error, else the last one.
+Answer RegisterNode(Api& api, model::Node node);
 
 class IntegrationTest : public ::testing::Test {
  protected:

@@ -3,9 +3,7 @@
 // cluster-autoscaler, which answers with conditions in its order, makes nodes for all pods of a
 // request or for none, and removes empty nodes that are not kept.
 #include <algorithm>
-#include <atomic>
 #include <set>
-#include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -14,6 +12,7 @@
 #include "kube/codec/codec.h"
 #include "scheduler/model/api_names.h"
 #include "tests/integration/fixture.h"
+#include "tests/integration/rounds.h"
 
 namespace fairlead::integration {
 namespace {
@@ -24,24 +23,9 @@ constexpr char kTemplates[] = "/api/v1/namespaces/fairlead/podtemplates";
 constexpr char kKeeps[] = "cluster-autoscaler.kubernetes.io/scale-down-disabled";
 constexpr char kAnswer[] = "by the stand-in";
 
-// Acts a few times per second, on its own thread.
 class Autoscaler {
  public:
-  Autoscaler(const kube::ClientConfig& config, int machines) : api_(config), machines_(machines) {
-    thread_ = std::thread([this] {
-      while (!stop_) {
-        for (const Json& request : api_.List(kBought)) Answer(request);
-        for (const Json& node : api_.List(kNodes)) RemoveIfEmpty(node);
-        absl::SleepFor(absl::Milliseconds(100));
-      }
-    });
-  }
-  ~Autoscaler() {
-    stop_ = true;
-    thread_.join();
-  }
-  Autoscaler(const Autoscaler&) = delete;
-  Autoscaler& operator=(const Autoscaler&) = delete;
+  Autoscaler(const kube::ClientConfig& config, int machines) : api_(config), machines_(machines) {}
 
  private:
   void Answer(const Json& request) {
@@ -104,19 +88,16 @@ class Autoscaler {
     model::Set(node.allocatable, model::kMemoryName, int64_t{512} << 30);
     model::Set(node.allocatable, model::kPodsName, 110);
     model::Set(node.allocatable, model::kGpuName, 8'000);
-    for (const bool ready : {false, true}) {
-      node.ready = ready;
-      kube::EncodedWrite write =
-          ready ? kube::EncodeNodeStatus(node) : kube::EncodeCreateNode(node);
-      api_.Call(write.method, write.path, write.body, write.content_type);
-    }
+    RegisterNode(api_, node);
   }
 
   Api api_;
-  std::atomic<bool> stop_{false};
   int machines_, last_ = 0;
   std::set<std::string> answered_, kept_;  // uids; names of nodes
-  std::thread thread_;
+  Rounds rounds_{[this] {
+    for (const Json& request : api_.List(kBought)) Answer(request);
+    for (const Json& node : api_.List(kNodes)) RemoveIfEmpty(node);
+  }};
 };
 
 class ProvisioningRequestTest : public IntegrationTest {
