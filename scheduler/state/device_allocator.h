@@ -109,8 +109,8 @@ class DeviceAllocator {
   // In NodeDevice::suits, where it says whether the class and the selectors of the demand suit the
   // device; kMaxDemands if the demand is not known. Found out once, when either becomes known.
   [[nodiscard]] size_t IndexOf(absl::string_view demand) const;
-  // {demand, devices of the node that satisfy it} and {shape, its weight times the claims that the
-  // node could have if it were empty}, by name.
+  // {demand, devices of the node that suit it, tainted ones too} and {shape, its weight times the
+  // claims that the node could have if it were empty}, by name.
   [[nodiscard]] std::vector<std::pair<std::string, int64_t>> CountDevices(
       absl::string_view node) const;
 

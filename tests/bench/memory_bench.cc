@@ -153,9 +153,8 @@ void PrintDecoding(absl::string_view figure, model::Kind kind, int64_t page, boo
     Require(list.ok(), "a list is malformed");
     decoded += list->items.size();
   }
-  std::printf("%s=%f %s_cpu=%f %s_megabytes=%f ", std::string(figure).c_str(), watch.Seconds(),
-              std::string(figure).c_str(), watch.CpuSeconds(), std::string(figure).c_str(),
-              static_cast<double>(bytes) / 1e6);
+  absl::PrintF("%s=%f %s_cpu=%f %s_megabytes=%f ", figure, watch.Seconds(), figure,
+               watch.CpuSeconds(), figure, static_cast<double>(bytes) / 1e6);
   Require(decoded == kMemoryPods, "objects are missing");
 }
 
