@@ -15,11 +15,18 @@ namespace {
 using framework::Capacity;
 using framework::Context;
 
-// Volumes of one driver that pods on a node attach.
+// Volumes of one driver that pods on a node attach, or will.
 struct PodVolumes {
   int64_t own = 0;                                // each of one pod
   absl::flat_hash_set<absl::string_view> shared;  // by name
+  absl::flat_hash_set<absl::string_view> there;   // of `shared`: another pod adds nothing by it
 };
+
+// What a pod shares with one that only waits for its place is not there yet: until that one comes,
+// what makes room for it has its own volumes attached.
+bool IsThere(const state::PodRecord& pod, framework::Capacity capacity) {
+  return capacity != Capacity::kNow || state::HoldsNode(pod.status);
+}
 
 PodVolumes VolumesOfPods(const Context& context, const state::NodeInfo& node,
                          absl::string_view driver) {
@@ -32,9 +39,10 @@ PodVolumes VolumesOfPods(const Context& context, const state::NodeInfo& node,
       if (need.driver != driver) continue;
       if (need.volume.empty()) {
         ++volumes.own;
-      } else {
-        volumes.shared.insert(need.volume);
+        continue;
       }
+      volumes.shared.insert(need.volume);
+      if (IsThere(pod, context.capacity)) volumes.there.insert(need.volume);
     }
   }
   return volumes;
@@ -59,9 +67,13 @@ bool FitsLimit(const Context& context, const state::NodeInfo& node,
                absl::Span<const model::AttachedVolumeNeed> wanted, int64_t limit) {
   const std::string& driver = wanted.front().driver;
   const PodVolumes of_pods = VolumesOfPods(context, node, driver);
-  const auto added = std::count_if(wanted.begin(), wanted.end(), [&](const auto& need) {
-    return need.volume.empty() || !of_pods.shared.contains(need.volume);
-  });
+  int64_t added = 0;     // to what is attached now
+  int64_t promised = 0;  // of those, counted among `shared` already
+  for (const model::AttachedVolumeNeed& need : wanted) {
+    if (!need.volume.empty() && of_pods.there.contains(need.volume)) continue;
+    ++added;
+    if (!need.volume.empty() && of_pods.shared.contains(need.volume)) ++promised;
+  }
   if (added == 0) return true;
   int64_t left = 0;
   const auto count_left = [&](const state::VolumeRow& volume) {
@@ -70,7 +82,8 @@ bool FitsLimit(const Context& context, const state::NodeInfo& node,
   if (context.capacity != Capacity::kEmpty) {
     context.state.volumes().ForEachAttachment(node.name(), driver, count_left);
   }
-  return of_pods.own + static_cast<int64_t>(of_pods.shared.size()) + left + added <= limit;
+  const auto shared = static_cast<int64_t>(of_pods.shared.size());
+  return of_pods.own + shared + left + added - promised <= limit;
 }
 
 }  // namespace

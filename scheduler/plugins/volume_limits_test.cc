@@ -171,6 +171,22 @@ TEST_F(VolumeLimitsTest, ByCapacity) {
 }
 
 // Upstream's sum, made of sets of unique names.
+// The one that waits has its room of what leaves, whose volumes are attached until then.
+TEST_F(VolumeLimitsTest, WhatIsSharedWithAPromisedPodIsNotThereYet) {
+  const auto limits = Only("NodeVolumeLimits");
+  for (const char* name : {"a", "shared"}) PutClaim(name);
+  PutLimits({{kDriver, 1}});
+  AddPod(Deleting(On("n", PodWith("leaves", {"a"}))));
+  AddPod(PodWith("promised", {"shared"}));
+  WaitingWith({"shared"});
+  state::Transaction txn(state_);
+  txn.Pipeline(state_.FindPod("ns", "promised"), state_.FindNode("n"));
+  EXPECT_EQ(Why(*limits, "n", Capacity::kNow), kTooMany);
+  EXPECT_EQ(Why(*limits, "n", Capacity::kFuture), "");
+  PutLimits({{kDriver, 2}});
+  EXPECT_EQ(Why(*limits, "n", Capacity::kNow), "") << "shared counts once";
+}
+
 TEST_F(VolumeLimitsTest, AgreesWithUpstreamsSum) {
   const unsigned seed = std::random_device()();
   SCOPED_TRACE(::testing::Message() << "seed " << seed);

@@ -194,7 +194,9 @@ std::vector<std::string> Plane::Kwok() const {
   for (const std::string& flag :
        {absl::StrCat("--kubeconfig=", kubeconfig()),
         std::string("--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake"),
-        std::string("--node-lease-duration-seconds=40"), std::string("--cidr=10.64.0.0/10"),
+        // With leases, kwok takes no notice of a pod that is bound in the moment between the node's
+        // creation and its lease.
+        std::string("--node-lease-duration-seconds=0"), std::string("--cidr=10.64.0.0/10"),
         absl::StrCat("--config=", stages, "node.yaml"),
         absl::StrCat("--config=", stages, "pod.yaml")}) {
     command.push_back(flag);

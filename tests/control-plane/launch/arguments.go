@@ -69,6 +69,8 @@ func (o *options) controllerManagerArguments() []string {
 		"--leader-elect=false", "--secure-port=0",
 		// Twenty requests a second, the default, would be the slowest part of every test that makes pods through a Job.
 		"--kube-api-qps=500", "--kube-api-burst=1000",
+		// kwok's nodes have no leases (kwokArguments), and a heartbeat every five to ten minutes.
+		"--node-monitor-grace-period=1h",
 	}, o.controllerManagerFlags...)
 }
 
@@ -92,7 +94,8 @@ func (o *options) kwokArguments(stages fs.FS) ([]string, error) {
 	}
 	arguments := []string{
 		"--kubeconfig=keys/kwok.kubeconfig", "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
-		"--node-lease-duration-seconds=40", "--cidr=10.64.0.0/10",
+		// With leases, kwok takes no notice of a pod that is bound in the moment between the node's creation and its lease.
+		"--node-lease-duration-seconds=0", "--cidr=10.64.0.0/10",
 	}
 	for _, file := range files {
 		content, err := fs.ReadFile(stages, file)
