@@ -34,6 +34,10 @@ inline Outcome OutcomeOf(const absl::Status& status, bool in_doubt) {
   return Outcome::kRefused;
 }
 
+// Answers in a row that did not judge the write (WriteAttempts::IsPutOff) and that count as a
+// refusal.
+inline constexpr int64_t kPutOffsThatRefuse = 5;
+
 // A fresh watch shows what was written so long ago, and no request travels for so long.
 inline constexpr absl::Duration kDoubtLasts = absl::Seconds(90);
 
@@ -74,6 +78,12 @@ class WriteAttempts {
   [[nodiscard]] bool started() const { return open() || failures_ > 0; }
   // The last answer was not OK, and no attempt followed it.
   [[nodiscard]] bool failed() const { return failures_ > 0 && !in_flight_ && !accepted_; }
+  // `status`, the last answer, neither did the write nor judged it: 429, 401 or no leader
+  // (Aborted), or its turn came too late (Cancelled). It is repeated as it is, and nothing is told
+  // of it.
+  [[nodiscard]] bool IsPutOff(const absl::Status& status) const {
+    return absl::IsCancelled(status) || (absl::IsAborted(status) && failures_ < kPutOffsThatRefuse);
+  }
   // After such an answer the pause goes on.
   [[nodiscard]] bool Pauses(absl::Time now) const { return failed() && now < due_; }
   // When the last attempt became one of unknown outcome; infinite past if there is none.

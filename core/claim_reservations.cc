@@ -196,12 +196,14 @@ void ClaimReservations::Answered(const std::string& claim, bool reserved,
     for (const auto& [pod, consumer] : std::exchange(entry.writing, {})) MarkDone(claim, pod);
     if (entry.assumed && IsShown(entry)) Unassume(entry);
   } else if (OutcomeOf(status, entry.write.in_doubt() && absl::IsAborted(status)) ==
-             fairlead::Outcome::kUnknown) {
+                 fairlead::Outcome::kUnknown ||
+             entry.write.IsPutOff(status)) {
     entry.waiting.merge(entry.writing);
     entry.writing.clear();
   } else {
-    if (read) entry.write.Settle();
     TakeRefusal(entry, status);
+    // The next pod asks at once: pods have their own pauses.
+    if (read || !entry.write.in_doubt()) entry.write.Settle();
   }
 }
 
@@ -260,7 +262,7 @@ void ClaimReservations::Serve(const std::string& key, absl::Time now, Outcome& o
     }
   }
   if (entry.gone) entry.write.Settle();
-  if (entry.write.in_doubt() && !entry.write.MayGo(now)) {
+  if (entry.write.Pauses(now)) {
     timers_[key] = entry.write.due();
     return;
   }

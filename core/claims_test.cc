@@ -193,6 +193,21 @@ TEST_F(ClaimsTest, ADefiniteNoSendsThePodBackAndItFollowsTheClaimElsewhere) {
   EXPECT_THAT(Uids(follows), ElementsAre("uid-ns-p"));
 }
 
+// The pod keeps its place and its devices.
+TEST_F(ClaimsTest, AWriteThatIsPutOffIsRepeated) {
+  Begin(1);
+  Ask("p", "c");
+  StepResult step = Step(1);
+  AnswerThe<model::ReserveClaim>(step, absl::AbortedError("429"));
+  step = Step(1);
+  EXPECT_THAT(Of<model::ReserveClaim>(step), IsEmpty());
+  step = Step(3);
+  ASSERT_THAT(Of<model::ReserveClaim>(step), SizeIs(1));
+  EXPECT_EQ(TheWrite(step).allocation.node, "n1");
+  AnswerThe<model::ReserveClaim>(step, absl::OkStatus());
+  EXPECT_THAT(Of<model::BindPod>(Step(3)), SizeIs(1));
+}
+
 TEST_F(ClaimsTest, OneOfTwoClaimsThatIsRefusedHoldsThePod) {
   Begin(1, 2);
   Put(Claim("c"));

@@ -39,7 +39,8 @@ void ExtendedClaims::Answered(const InFlightExtendedClaim& sent, const absl::Sta
   if (held.write.claim != sent.claim || !held.attempts.in_flight()) return;
   const fairlead::Outcome outcome = held.attempts.Answered(status, now, rules_);
   if (outcome == fairlead::Outcome::kDone) held.written_at = now;
-  if (outcome == fairlead::Outcome::kRefused) held.failure = std::string(status.message());
+  if (outcome == fairlead::Outcome::kRefused && !held.attempts.IsPutOff(status))
+    held.failure = std::string(status.message());
 }
 
 bool ExtendedClaims::IsDue(const Held& held, absl::Time now, IsShown is_shown) {

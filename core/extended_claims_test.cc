@@ -122,6 +122,16 @@ TEST_F(ExtendedClaimsTest, ARefusalGivesTheDevicesBack) {
   EXPECT_EQ(TheWrite(again).node, "n2");
 }
 
+TEST_F(ExtendedClaimsTest, APutOffIsAskedAgain) {
+  AddClaimNode("n1");
+  Put(Pod("p"));
+  const StepResult first = Step(1);
+  const model::SetExtendedClaim write = TheWrite(first);
+  AnswerThe<model::SetExtendedClaim>(first, absl::AbortedError("429"));
+  EXPECT_THAT(Of<model::SetExtendedClaim>(Step(1)), IsEmpty());
+  EXPECT_EQ(TheWrite(Step(3)).claim, write.claim);
+}
+
 TEST_F(ExtendedClaimsTest, AnUnknownOutcomeIsAskedAgain) {
   AddClaimNode("n1");
   Put(Pod("p"));

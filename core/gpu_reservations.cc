@@ -328,7 +328,7 @@ void GpuReservations::Created(const std::string& node, const std::string& group,
   if (exists && !entry.pods.contains(ReservationName(node, group))) entry.unseen_since = now;
   const fairlead::Outcome outcome =
       entry.creation.Answered(exists ? absl::OkStatus() : status, now, creation_rules_);
-  if (outcome == fairlead::Outcome::kRefused) {
+  if (outcome == fairlead::Outcome::kRefused && !entry.creation.IsPutOff(status)) {
     FailWaiting(entry, absl::StrCat("the reservation pod of the shared GPU was refused: ",
                                     status.message()));
   }
@@ -352,7 +352,8 @@ void GpuReservations::ConfigMapApplied(absl::string_view ns, absl::string_view p
   if (held == held_.end() || held->second.bind.uid != uid) return;
   const auto write = held->second.config_maps.find(name);
   if (write == held->second.config_maps.end()) return;
-  if (write->second.Answered(status, now, {.backoff = backoff_}) == fairlead::Outcome::kRefused) {
+  if (write->second.Answered(status, now, {.backoff = backoff_}) == fairlead::Outcome::kRefused &&
+      !write->second.IsPutOff(status)) {
     Fail(key, absl::StrCat("a config map of the shared GPU was not written: ", status.message()));
     return;
   }

@@ -120,6 +120,22 @@ TEST_F(GpuReservationsTest, PodsThatWaitFailIfTheCreationIsRefused) {
   EXPECT_THAT(Of<model::CreateGpuReservation>(Step(2)), SizeIs(1));
 }
 
+// Nothing was judged: the server is busy, or the turn came too late.
+TEST_F(GpuReservationsTest, APutOffFailsNoPodAndTheFifthInARowDoes) {
+  Hold("a", {"g"});
+  int64_t now = 0;
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_THAT(Of<model::CreateGpuReservation>(Step(now)), SizeIs(1));
+    book_.Created("n1", "g", absl::AbortedError("429"), At(now));
+    EXPECT_THAT(Step(now).failed, IsEmpty());
+    ASSERT_EQ(book_.wake_at(), At(now + (1 << i)));
+    now += 1 << i;
+  }
+  EXPECT_THAT(Of<model::CreateGpuReservation>(Step(now)), SizeIs(1));
+  book_.Created("n1", "g", absl::AbortedError("429"), At(now));
+  EXPECT_THAT(Step(now).failed, SizeIs(1));
+}
+
 TEST_F(GpuReservationsTest, ALostAnswerIsAskedForAgainAfterAPauseAndFailsNoPod) {
   Hold("a", {"g"});
   Step(0);
@@ -323,6 +339,26 @@ TEST_F(GpuReservationsTest, AConfigMapThatIsRefusedFailsThePod) {
   ASSERT_THAT(outcome.failed, SizeIs(1));
   EXPECT_THAT(outcome.failed[0].reason, HasSubstr("config maps"));
   EXPECT_THAT(outcome.bindings, IsEmpty());
+}
+
+TEST_F(GpuReservationsTest, AConfigMapThatIsPutOffIsWrittenAgain) {
+  PodBuilder pod("ns", "a");
+  pod.GpuFraction(500).Annotation(model::kSharedGpuConfigMapAnnotation, "job-x-shared-gpu");
+  model::Pod mutated = pod.Build();
+  mutated.spec.config_map_names = {"job-x-shared-gpu-0"};
+  Show(mutated);
+  Show(ReservationPod("n1", "g", "GPU-1"));
+  Hold("a", {"g"});
+  ASSERT_THAT(Of<model::ApplyConfigMap>(Step(0)), SizeIs(1));
+  book_.ConfigMapApplied("ns", "a", "uid-ns-a", "job-x-shared-gpu-0", absl::CancelledError("late"),
+                         At(0));
+  const auto outcome = Step(0);
+  EXPECT_THAT(outcome.failed, IsEmpty());
+  EXPECT_THAT(outcome.actions, IsEmpty());
+  ASSERT_EQ(book_.wake_at(), At(1));
+  EXPECT_THAT(Of<model::ApplyConfigMap>(Step(1)), SizeIs(1));
+  book_.ConfigMapApplied("ns", "a", "uid-ns-a", "job-x-shared-gpu-0", absl::OkStatus(), At(1));
+  EXPECT_THAT(Step(1).bindings, SizeIs(1));
 }
 
 TEST_F(GpuReservationsTest, AConfigMapOfUnknownOutcomeIsWrittenAgainAndNoRefusalOfItIsCertain) {

@@ -10,7 +10,6 @@ namespace fairlead::core {
 namespace {
 
 // A write that was put off so often in a row counts as refused.
-constexpr int64_t kPutOffsThatRefuseAWrite = 5;
 
 std::string ClaimText(const std::string& key) {
   return absl::StrCat("PersistentVolumeClaim ", key);
@@ -201,7 +200,7 @@ void VolumePlugin::Answered(const std::string& claim, const absl::Status& status
   if (std::exchange(entry.outdated, false) || entry.shown) {
     entry.write.Settle();  // nothing depends on it: the watch has decided, or the next decision
   } else if (outcome == fairlead::Outcome::kRefused) {
-    if (absl::IsAborted(status) && entry.write.failures() < kPutOffsThatRefuseAWrite) return;
+    if (!absl::IsCancelled(status) && entry.write.IsPutOff(status)) return;
     entry.write.Settle();
     if (!absl::IsCancelled(status)) FailAll(entry, std::string(status.message()));
   }

@@ -15,7 +15,6 @@ namespace {
 constexpr absl::Duration kCreationPrecision = absl::Seconds(1);
 
 // A binding that was put off so often in a row counts as refused: its capacity may serve others.
-constexpr int64_t kPutOffsThatRefuse = 5;
 
 constexpr char kKnativeLabels[] = "serving.knative.dev/";
 
@@ -355,7 +354,7 @@ bool BindingPipeline::Answered(uint64_t action_id, const absl::Status& status, a
         RepeatAt(now, pod, *row);
         break;
       }
-      if (absl::IsAborted(status) && row->attempts.failures() < kPutOffsThatRefuse) {
+      if (row->attempts.IsPutOff(status)) {
         RepeatAt(row->attempts.due(), pod, *row);
         break;
       }

@@ -30,21 +30,6 @@ int64_t LatencyHistogram::total() const {
 
 namespace {
 
-bool IsRepeatedByCore(const model::Action& action, WriteLane lane) {
-  return lane == WriteLane::kEvict || lane == WriteLane::kNode ||
-         std::holds_alternative<model::BindPod>(action.what) ||
-         std::holds_alternative<model::BindVolume>(action.what) ||
-         std::holds_alternative<model::SelectVolumeNode>(action.what) ||
-         std::holds_alternative<model::SetPodUnschedulable>(action.what) ||
-         std::holds_alternative<model::NominateNode>(action.what) ||
-         std::holds_alternative<model::SetPodGroupSchedulability>(action.what) ||
-         std::holds_alternative<model::SetPodGroupAnnotations>(action.what) ||
-         std::holds_alternative<model::SetPodGroupScheduled>(action.what) ||
-         std::holds_alternative<model::WritePodGroup>(action.what) ||
-         std::holds_alternative<model::SetPodGroup>(action.what) ||
-         std::holds_alternative<model::SetConditions>(action.what);
-}
-
 // By a timer of its own; the others are looked at when their turn comes.
 bool EndsByTimer(WriteLane lane) { return lane == WriteLane::kEvict || lane == WriteLane::kNode; }
 
@@ -170,7 +155,6 @@ void Executor::Impl::Submit(const model::Action& action) {
   WriteJob job;
   job.action_id = action.id;
   job.lane = lane;
-  job.repeated_by_core = IsRepeatedByCore(action, lane);
   const bool verdict = std::holds_alternative<model::SetPodUnschedulable>(action.what);
   job.replaceable = verdict || std::holds_alternative<model::NominateNode>(action.what);
   // A bound pod needs no reason for waiting.
@@ -319,7 +303,7 @@ void Executor::Impl::ArmExpiry(std::string object, uint64_t action_id) {
 }
 
 bool Executor::Impl::HasWaitedTooLong(const WriteJob& job, absl::Duration now) {
-  return job.repeated_by_core && job.attempts == 0 && now - job.submitted_at > kQueuedFor;
+  return job.lane != WriteLane::kEvent && job.attempts == 0 && now - job.submitted_at > kQueuedFor;
 }
 
 void Executor::Impl::AnswerLate(const WriteJob& job) {
@@ -379,7 +363,7 @@ void Executor::Impl::TakeAnswer(uint64_t action_id, const absl::StatusOr<HttpRes
 
 int Executor::Impl::AttemptsOf(const WriteJob& job) const {
   if (job.protocol->done()) return 1 + options_.follow_up_attempts;
-  return job.repeated_by_core ? 1 : options_.max_attempts[static_cast<size_t>(job.lane)];
+  return job.lane == WriteLane::kEvent ? options_.event_attempts : 1;
 }
 
 void Executor::Impl::RetryLater(WriteJob& job, absl::Duration at_least) {

@@ -1,14 +1,12 @@
 // Carries out the core's decisions, and answers every action with exactly one ActionResult.
 //
-// - write_protocol.h says what each answer of the server means and what is retried. Retries have
-//   growing jittered delays and respect Retry-After, at most Options::max_attempts times per lane.
-// - Bindings of pods and volumes, verdicts, annotations of groups, evictions and writes about nodes
-//   are attempted once: the core repeats them, because it looks first whether they are still wanted
-//   and whether it still sees the cluster. For the same reason they do not wait for long: an
-//   eviction or a write about a node that has not been sent kFreshFor after Submit is answered
-//   instead, and the others if their turn comes later than kQueuedFor after Submit.
-// - What is left to retry here: what bindings need (reservation pods, config maps, claims), the
-//   stored usage, and events.
+// - write_protocol.h says what each answer of the server means.
+// - All but events is attempted once: the core repeats it, because it looks first whether it is
+//   still wanted and whether it still sees the cluster. For the same reason it does not wait for
+//   long: an eviction or a write about a node that has not been sent kFreshFor after Submit is
+//   answered instead, and the others if their turn comes later than kQueuedFor after Submit.
+// - Events are retried here, Options::event_attempts requests in all, with growing jittered delays
+//   that respect Retry-After.
 // - What follows an eviction that is done (its condition) goes behind all other writes, after the
 //   action's answer, and is retried.
 // - Writes are ordered by lane: bindings, evictions, nodes and node requests, status patches,
@@ -77,8 +75,7 @@ struct LatencyHistogram {
 struct ExecutorOptions {
   WriteWindow::Options window;
   WriterIdentity identity;
-  // Requests per action that is not repeated by the core, by lane.
-  std::array<int, kWriteLanes> max_attempts = {10, 1, 1, 6, 2};
+  int event_attempts = 2;
   int follow_up_attempts = 6;  // requests for what follows a write that is done
   absl::Duration backoff_initial = absl::Milliseconds(200);
   absl::Duration backoff_max = absl::Seconds(10);

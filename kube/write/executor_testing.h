@@ -43,7 +43,6 @@ inline model::SetPodUnschedulable Unschedulable(const std::string& name = "p",
 inline model::EvictPod Evict() {
   return model::EvictPod{"ns", "p", "u1", "Preempted", "by a better one"};
 }
-// It is repeated by the executor.
 inline model::ApplyConfigMap ConfigMap() { return {"ns", "m", {}, "p", "u1"}; }
 inline model::EmitEvent Event(const std::string& name = "p") {
   model::EmitEvent event;

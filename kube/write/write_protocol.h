@@ -6,10 +6,10 @@
 //
 //   any       2xx OK. 400, 413, 415, 422: InvalidArgument. 403: PermissionDenied. Both permanent.
 //             Other refusals (405, 410): Aborted, because they say nothing about the request.
-//             401 (the transport has renewed its credentials already) and 429: retried; nothing
-//             was done, so finally Aborted. No connection, time-out, 408, 5xx: retried; the outcome
-//             is unknown, so finally Unavailable. After an unknown outcome none of these refusals
-//             is certain: Unavailable (the executor sees to it).
+//             401 (the transport has renewed its credentials already) and 429: nothing was done:
+//             Aborted. No connection, time-out, 408, 5xx: the outcome is unknown: Unavailable. Of
+//             an event both are retried first. After an unknown outcome none of these refusals is
+//             certain: Unavailable (the executor sees to it).
 //   bind      409: GET the pod. On our node already: OK; anything else: FailedPrecondition.
 //             404: NotFound. Unknown outcome: Unavailable; the core may bind it again, because the
 //             server's own precondition makes that safe.
@@ -31,7 +31,7 @@
 //             Aborted.
 //   create    409 with reason AlreadyExists: AlreadyExists, after an unknown outcome too, as the
 //             name is the identity. Any other 409 (a ResourceQuota that changed meanwhile) made
-//             nothing: retried, in the end Aborted. The same holds for a reservation pod.
+//             nothing: Aborted. The same holds for a reservation pod.
 //   delete    404 NotFound, 409 FailedPrecondition (the uid); after an unknown outcome 404: OK.
 //   apply     of a config map, server-side and by force: may be repeated at will.
 //   claim     the finalizer, if it is to be allocated and has none, then the status
@@ -79,7 +79,7 @@ struct Decision {
     kDone,      // `status` is the answer
     kContinue,  // Next() at once: another request of the same attempt
     kFollowUp,  // `status` is the answer; Next() when nothing more urgent is to be written
-    kRetry,  // Next() after a pause, if there are attempts left; otherwise `status` is the answer
+    kRetry,  // of an event: Next() after a pause, if attempts are left; else `status` is the answer
   };
   Next next = Next::kDone;
   absl::Status status;

@@ -39,7 +39,6 @@ std::string WrittenObject(const model::Action& action);
 struct WriteJob {
   uint64_t action_id = 0;
   WriteLane lane = WriteLane::kBind;
-  bool repeated_by_core = false;  // it is attempted once here
   bool replaceable = false;
   bool replaces = false;  // an older replaceable one
   // The owner takes a refusal as a reason to decide anew.
