@@ -51,7 +51,7 @@ inline constexpr absl::Duration kSettleTime = absl::Minutes(5);
 
 struct RunOptions {
   std::set<std::string> without;  // invariants that are not checked
-  int64_t recount_every = 16;     // decisions
+  int64_t recount_every = 1;      // decisions
   // Gets every commit, operation and log line; null: none.
   std::function<void(absl::string_view line)> trace;
 };
