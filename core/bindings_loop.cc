@@ -99,18 +99,23 @@ uint64_t DecisionLoop::Impl::Send(model::Action action) {
   return next_action_id - 1;
 }
 
-const model::StringMap& DecisionLoop::Impl::StartAnnotations(const std::string& queue) {
+const model::StringMap& DecisionLoop::Impl::StartAnnotations(const state::PodRecord& pod) {
+  const std::string& queue = state.QueueOf(pod);
+  const bool preemptible = state.workload(pod.workload).preemptible;
   auto& [known, last] = last_start_annotations;
-  if (last.empty() || known != queue) {
-    model::StringMap& made = start_annotations[queue];
+  if (last.empty() || known.first != queue || known.second != preemptible) {
+    known = {queue, preemptible};
+    model::StringMap& made = start_annotations[known];
     if (made.empty()) {
       const std::optional<queues::QueueId> id = tree.FindEver(queue);
       const std::string parent = id.has_value() ? tree.Spec(*id).parent : "";
+      const auto started_as = preemptible ? model::Preemptibility::kPreemptible
+                                          : model::Preemptibility::kNonPreemptible;
       made = {{model::kLastStartAnnotation, timestamp},
               {model::kStartedUnderAnnotation,
-               parent.empty() ? queue : absl::StrCat(parent, "/", queue)}};
+               parent.empty() ? queue : absl::StrCat(parent, "/", queue)},
+              {model::kStartedAsAnnotation, std::string(model::PreemptibilityWord(started_as))}};
     }
-    known = queue;
     last = made;
   }
   return last;
@@ -122,7 +127,7 @@ void DecisionLoop::Impl::SendBinding(state::PodId pod, model::BindPod&& bind, ui
   if (state.IsGuest(state.pod(pod))) return Grant(pod, id);
   const int32_t extender = options.extenders.empty() ? -1 : extenders.BinderOf(state.pod(pod));
   if (extender < 0 && BindByPlugin(pod, id)) return;
-  const model::StringMap& start = StartAnnotations(state.QueueOf(state.pod(pod)));
+  const model::StringMap& start = StartAnnotations(state.pod(pod));
   if (bind.annotations.empty()) {
     bind.annotations = start;
   } else {

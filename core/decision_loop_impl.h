@@ -144,8 +144,8 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   // Begins it if a plugin at Bind takes it, or nothing else would.
   bool BindByPlugin(state::PodId pod, uint64_t action);
   void AskBinders(absl::Time now);
-  // What every binding of this step under this queue writes onto its pod.
-  const model::StringMap& StartAnnotations(const std::string& queue);
+  // What a binding of this step writes onto its pod about its start.
+  const model::StringMap& StartAnnotations(const state::PodRecord& pod);
   void BindingFailed(state::PodId pod, const std::string& reason, bool sent) override;
   void BindingInDoubt(state::PodId pod, const std::string& reason, int64_t attempts) override;
   void BindingIsSlow(state::PodId pod) override { nominations.Nominate(pod, sending_at); }
@@ -394,9 +394,10 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   StepResult* sending = nullptr;
   absl::Time sending_at = absl::InfinitePast();
   std::string timestamp;  // of sending_at (AnnotationTime)
-  // StartAnnotations by queue; and of the queue asked for last.
-  absl::flat_hash_map<std::string, model::StringMap> start_annotations;
-  std::pair<std::string, model::StringMap> last_start_annotations;
+  // StartAnnotations by queue, and whether preemptible; and those asked for last.
+  using StartKey = std::pair<std::string, bool>;
+  absl::flat_hash_map<StartKey, model::StringMap> start_annotations;
+  std::pair<StartKey, model::StringMap> last_start_annotations;
   std::vector<model::EmitEvent> events;  // to be sent with the next step
   struct PluginCall {
     framework::CallingPlugin* plugin;

@@ -57,6 +57,31 @@ TEST_F(DecisionLoopTest, ABindingSaysUnderWhichQueueThePodWasStarted) {
                          {"a", "dept/team"}, {"b", "q"}, {"c", "dept/team"}}));
 }
 
+TEST_F(DecisionLoopTest, ABindingSaysWhetherThePodWasStartedAsPreemptible) {
+  SyncAll();
+  Put(MakeQueue("q", "", kUnlimited, kUnlimited));
+  Put(MakeNode("n", 8));
+  for (const bool preemptible : {true, false}) {
+    for (const char* name : {"a", "b"}) {
+      Put(PodBuilder("ns", absl::StrCat(name, preemptible))
+              .Queue("q")
+              .Gpus(1)
+              .Preemptible(preemptible)
+              // Tenants may write it, and a binding removes nothing.
+              .Annotation(model::kStartedAsAnnotation, "non-preemptible")
+              .Build());
+    }
+  }
+  std::map<std::string, std::string> started;
+  for (const auto& bind : Of<model::BindPod>(Step(1))) {
+    started[bind.name] = std::string(bind.annotations.Get(model::kStartedAsAnnotation));
+  }
+  EXPECT_EQ(started, (std::map<std::string, std::string>{{"a0", "non-preemptible"},
+                                                         {"a1", "preemptible"},
+                                                         {"b0", "non-preemptible"},
+                                                         {"b1", "preemptible"}}));
+}
+
 TEST_F(DecisionLoopTest, TellsHowMuchWaitsInItsQueues) {
   options_.evictions.max_in_flight = 1;
   options_.hook.enabled = false;

@@ -38,18 +38,6 @@ void WriteSpan(JsonWriter& json, absl::string_view key, const std::optional<absl
   if (span.has_value()) json.Field(key, absl::FormatDuration(*span));
 }
 
-absl::string_view Word(model::Preemptibility preemptibility) {
-  switch (preemptibility) {
-    case model::Preemptibility::kPreemptible:
-      return "preemptible";
-    case model::Preemptibility::kNonPreemptible:
-      return "non-preemptible";
-    case model::Preemptibility::kByPriority:
-      break;
-  }
-  return "";
-}
-
 }  // namespace
 
 EncodedWrite EncodeCreatePodGroup(const model::PodGroup& group) {
@@ -69,7 +57,7 @@ EncodedWrite EncodeCreatePodGroup(const model::PodGroup& group) {
   json.EndArray().EndObject().Key("spec").BeginObject();
   json.FieldUnlessEmpty("queue", group.queue);
   json.FieldUnlessEmpty("priorityClassName", group.priority_class_name);
-  json.FieldUnlessEmpty("preemptibility", Word(group.preemptibility));
+  json.FieldUnlessEmpty("preemptibility", model::PreemptibilityWord(group.preemptibility));
   WriteNumber(json, "minMember", group.min_member);
   WriteNumber(json, "minSubGroup", group.min_sub_group);
   if (!group.sub_groups.empty()) WriteSubGroups(json, group.sub_groups);
@@ -100,7 +88,7 @@ EncodedWrite EncodePodGroupUpdate(const model::PodGroup& group) {
     }
   }
   json.FieldUnlessEmpty("priorityClassName", group.priority_class_name);
-  json.FieldUnlessEmpty("preemptibility", Word(group.preemptibility));
+  json.FieldUnlessEmpty("preemptibility", model::PreemptibilityWord(group.preemptibility));
   WriteSpan(json, "preemptionDelay", group.preemption_delay);
   WriteSpan(json, "stalenessGracePeriod", group.staleness_grace_period);
   WriteSubGroups(json, group.sub_groups);

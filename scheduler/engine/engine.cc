@@ -163,7 +163,7 @@ void Engine::Impl::File(const state::Workload& workload, bool settle) {
 }
 
 void Engine::Impl::Settle(const state::Workload& workload) {
-  state.SettleQueues(workload.id,
+  state.SettleStarts(workload.id,
                      [this](const std::string& queue) { return tree.FindEver(queue).has_value(); });
   tracker.CatchUp(workload);
   if (workload.Active() == 0 || tree.FindEver(workload.queue).has_value()) return;

@@ -167,6 +167,8 @@ class HostileWorld {
     if (OneIn(6)) {
       static constexpr const char* kQueues[] = {"top/q0", "leaf", "top/ghost", "/", "q1"};
       pod.meta.annotations.Set(model::kStartedUnderAnnotation, kQueues[Below(5)]);
+      static constexpr const char* kWords[] = {"preemptible", "non-preemptible", "maybe"};
+      pod.meta.annotations.Set(model::kStartedAsAnnotation, kWords[Below(3)]);
     }
     if (OneIn(10)) pod.invalid = "as a test says";
     if (OneIn(6)) pod.meta.uid = absl::StrCat("uid-again-", Below(4));
@@ -204,7 +206,7 @@ class HostileWorld {
     model::PodGroup group =
         MakeGroup("ns", name, OneIn(3) ? "" : Queue(), static_cast<int32_t>(Below(4)));
     if (OneIn(6)) group.min_member = OneIn(2) ? 2'000'000'000 : -3;
-    if (OneIn(3)) group.preemptibility = model::Preemptibility::kPreemptible;
+    group.preemptibility = static_cast<model::Preemptibility>(Below(3));
     if (OneIn(3)) {
       for (int i = 0; i < 2; ++i) {
         model::SubGroup set;

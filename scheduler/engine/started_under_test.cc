@@ -55,6 +55,61 @@ TEST_F(StartedUnderTest, APodGroupThatIsDeletedFreesNoQuota) {
   EXPECT_EQ(Bound(Cycle(200)).count("b"), 1u);
 }
 
+// ---- whether it is preemptible
+
+class DeletedGroupTest : public StartedUnderTest {
+ protected:
+  DeletedGroupTest() { tree_.Upsert(MakeQueue("q", "", 4, model::kUnlimited)); }
+  // Runs a pod of the group on 4 of 8 GPUs, and deletes the group.
+  void RunWithoutGroup(model::Preemptibility of_group, bool of_pod) {
+    engine_->OnQueuesChanged();
+    model::PodGroup group = MakeGroup("ns", "g", "q", 1);
+    group.preemptibility = of_group;
+    state_.UpsertPodGroup(group);
+    PodBuilder pod("ns", "a");
+    state_.UpsertPod(pod.Group("g").Queue("q").Gpus(4).Preemptible(of_pod));
+    EXPECT_EQ(Bound(Cycle()).count("a"), 1u);
+    state_.UpsertPod(pod.On("n1"));
+    state_.RemovePodGroup("ns", "g", "");
+    Cycle(110);
+  }
+  int64_t ForGood() {
+    for (const QueueNumbers& row : engine_->Numbers()) {
+      if (tree_.Name(row.queue) == "q") {
+        return row.allocated_non_preemptible[model::kGpu] / 1000;
+      }
+    }
+    return -1;
+  }
+  // Of a pod of the highest preemptible priority that needs all GPUs.
+  std::vector<std::string> VictimsOfAll(int64_t at) {
+    state_.UpsertPod(Job("all", "q", 8).Priority("high", 99).Preemptible(true));
+    std::vector<std::string> victims;
+    for (const Eviction& eviction : Cycle(at).evictions) {
+      victims.push_back(state_.pod(eviction.pod).name);
+    }
+    return victims;
+  }
+};
+
+TEST_F(DeletedGroupTest, FreesNoQuotaAndMakesNoVictims) {
+  RunWithoutGroup(model::Preemptibility::kNonPreemptible, /*of_pod=*/true);
+  EXPECT_EQ(ForGood(), 4);
+  state_.UpsertPod(Job("b", "q", 1).Preemptible(false));
+  EXPECT_EQ(CodeOf(Cycle(120), "b"), Code::kNonPreemptibleOverQuota);
+  EXPECT_TRUE(VictimsOfAll(130).empty());
+  state_.RemovePod("ns", "a", "");
+  EXPECT_EQ(ForGood(), 0);
+  state_.RemovePod("ns", "all", "");
+  EXPECT_EQ(Bound(Cycle(140)).count("b"), 1u);
+}
+
+TEST_F(DeletedGroupTest, ProtectsNoVictims) {
+  RunWithoutGroup(model::Preemptibility::kPreemptible, /*of_pod=*/false);
+  EXPECT_EQ(ForGood(), 0);
+  EXPECT_EQ(VictimsOfAll(120), std::vector<std::string>{"a"});
+}
+
 TEST_F(StartedUnderTest, WhatWeStartedStaysWhateverItsLabelsSay) {
   state_.UpsertPod(Job("a", "q", 4));
   state_.UpsertPod(PodBuilder("ns", "lone").Gpus(1));

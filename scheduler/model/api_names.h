@@ -74,6 +74,9 @@ inline constexpr char kVerdictAnnotation[] = "fairlead.dev/verdict";
 // On a pod that we bound: the queue that it was started under, as "parent/queue", or "queue" if it
 // is a top queue.
 inline constexpr char kStartedUnderAnnotation[] = "fairlead.dev/started-under";
+// Likewise: "preemptible" or "non-preemptible", as its workload was at that time. Always written,
+// because a binding overwrites what a tenant wrote, and cannot remove it.
+inline constexpr char kStartedAsAnnotation[] = "fairlead.dev/started-as";
 // On a PodGroup: "true" if its numbers follow the owners of its pods (core/owned_groups.h). We
 // write it on the groups that we make, and never change a group without it.
 inline constexpr char kFollowsOwnerAnnotation[] = "fairlead.dev/follows-owner";

@@ -36,6 +36,18 @@ Preemptibility ParsePreemptibility(absl::string_view text) {
   return Preemptibility::kByPriority;
 }
 
+absl::string_view PreemptibilityWord(Preemptibility preemptibility) {
+  switch (preemptibility) {
+    case Preemptibility::kPreemptible:
+      return "preemptible";
+    case Preemptibility::kNonPreemptible:
+      return "non-preemptible";
+    case Preemptibility::kByPriority:
+      break;
+  }
+  return "";
+}
+
 std::optional<absl::Duration> ParseSpan(absl::string_view text) {
   absl::Duration span;
   const bool read = absl::ParseDuration(text, &span) && span != absl::InfiniteDuration() &&

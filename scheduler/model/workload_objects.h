@@ -80,6 +80,8 @@ struct SubGroup {
 enum class Preemptibility : uint8_t { kByPriority, kPreemptible, kNonPreemptible };
 // "preemptible" and "non-preemptible"; anything else: kByPriority.
 Preemptibility ParsePreemptibility(absl::string_view text);
+// The word that ParsePreemptibility() reads; of kByPriority empty.
+absl::string_view PreemptibilityWord(Preemptibility preemptibility);
 
 // A duration as Go writes it, in annotations of workloads. None if it cannot be read, or is
 // infinite.

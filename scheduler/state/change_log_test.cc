@@ -414,6 +414,8 @@ class ChangeWorld {
       if (Below(4) == 0) builder.Deleting();
       if (Below(3) == 0) {
         builder.Annotation(model::kStartedUnderAnnotation, absl::StrCat("q", Below(3)));
+        builder.Annotation(model::kStartedAsAnnotation,
+                           Below(2) == 0 ? "preemptible" : "non-preemptible");
       }
     }
     model::Pod pod = builder;

@@ -155,9 +155,10 @@ class ClusterState {
   // says otherwise: from now on it stays charged to that queue until it ends. What its binding says
   // (kStartedUnderAnnotation) is earlier, and holds if `is_queue` says that it is a queue. To be
   // called when every object that names a queue has been seen, after pods got nodes. A pod for
-  // which nothing names a queue, and that we did not start, still follows its objects. O(pods of
+  // which nothing names a queue, and that we did not start, still follows its objects. If the
+  // object of its PodGroup does not exist, what runs stays as preemptible as it is, too. O(pods of
   // the workload).
-  void SettleQueues(WorkloadId workload, const std::function<bool(const std::string&)>& is_queue);
+  void SettleStarts(WorkloadId workload, const std::function<bool(const std::string&)>& is_queue);
   // This process decides from now on. It knows what it binds, so what annotations say of pods that
   // get a node from now on is not read: another scheduler bound them.
   void SetDeciding() { deciding_ = true; }
@@ -554,9 +555,25 @@ class ClusterState {
   // What its metadata says about the pod alone.
   void ReadMeta(PodRecord& record, const model::Pod& pod);
   Change PlaceFromApi(PodRecord& record, const model::Pod& pod);
+  // What the binding wrote, of a pod that comes to its node.
+  void ReadStart(PodRecord& record, const model::Pod& pod);
   void ReadStartedUnder(PodRecord& record, const model::Pod& pod);
   // Null: the queue of its workload.
   void SetStartedUnder(PodRecord& record, Shared<std::string> queue);
+  // PodRecord::started_as of a pod of ours, and what follows from it. O(1); O(pods of the workload)
+  // if it was the oldest that is known.
+  void SetStartedAs(PodRecord& record, model::Preemptibility started_as);
+  // The pod has got a node: without the object of its group it stays as preemptible as it is now.
+  void NoteStart(PodId pod);
+  // It has a node no more.
+  void ForgetStart(PodId pod);
+  // The object of the group is about to go: what runs stays as preemptible as it is.
+  void KeepPreemptibility(Workload& workload);
+  // Workload::oldest_start: it may be `record`; or anything.
+  void CompareStart(Workload& workload, const PodRecord& record) const;
+  void FindOldestStart(Workload& workload) const;
+  // What holds while the object of the group does not exist. kByPriority: as the pods say.
+  [[nodiscard]] model::Preemptibility KeptBy(const Workload& workload) const;
   void ErasePod(PodId id);
   void ReadTaskPriority(PodRecord& record, const model::Pod& pod);
 

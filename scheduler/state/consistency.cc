@@ -174,6 +174,9 @@ std::string ClusterState::CheckPod(const PodRecord& pod) const {
   if (pod.started_under != nullptr && !on_node) {
     return absl::StrCat("pod ", pod.name, " has a queue that it was started under, and no node");
   }
+  if (pod.started_as != model::Preemptibility::kByPriority && (!on_node || !pod.ours)) {
+    return absl::StrCat("pod ", pod.name, " was started as something, and is not ours on a node");
+  }
   return "";
 }
 
@@ -190,6 +193,16 @@ std::string ClusterState::CheckWorkload(const Workload& workload, uint32_t succe
     return absl::StrCat("workload ", workload.name, ": counts by status");
   }
   if (std::string wrong = CheckSets(*this, workload); !wrong.empty()) return wrong;
+  Workload again = workload;
+  FindOldestStart(again);
+  if (workload.oldest_start != again.oldest_start) {
+    return absl::StrCat("workload ", workload.name, ": its oldest start");
+  }
+  const model::Preemptibility kept = KeptBy(workload);
+  if (workload.LacksGroup() && kept != model::Preemptibility::kByPriority &&
+      workload.preemptible != (kept == model::Preemptibility::kPreemptible)) {
+    return absl::StrCat("workload ", workload.name, ": is not as it was started, without PodGroup");
+  }
   if (workload.turn != TurnOf(workload)) {
     return absl::StrCat("workload ", workload.name, ": its turn is not what its first pod says");
   }
@@ -261,7 +274,9 @@ std::string ClusterState::Dump() const {
                     " workload=", p.workload,
                     p.gpu_groups.empty() ? "" : " groups=", absl::StrJoin(p.gpu_groups, ","),
                     p.started_under == nullptr ? "" : " under=",
-                    p.started_under == nullptr ? "" : *p.started_under, " set=", p.set,
+                    p.started_under == nullptr ? "" : *p.started_under,
+                    p.started_as == model::Preemptibility::kByPriority ? "" : " as=",
+                    model::PreemptibilityWord(p.started_as), " set=", p.set,
                     p.details->invalid.empty() ? "" : " invalid=", p.details->invalid, "\n");
     for (const model::ZoneAmounts& zone : ZonesOf(p.id)) {
       absl::StrAppend(&out, "  zone ", zone.zone);

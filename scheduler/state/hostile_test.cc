@@ -34,7 +34,7 @@ class HostileTest : public ::testing::Test {
   const Workload& WorkloadOf(absl::string_view pod) { return state_.workload(Pod(pod).workload); }
   // Every queue but "ghost" exists.
   void Settle(absl::string_view pod) {
-    state_.SettleQueues(Pod(pod).workload,
+    state_.SettleStarts(Pod(pod).workload,
                         [](const std::string& queue) { return queue != "ghost"; });
   }
 

@@ -496,13 +496,13 @@ Change ClusterState::PlaceFromApi(PodRecord& record, const model::Pod& pod) {
   } else {
     grace_ends_.Erase(record.id);
   }
-  if (node != kNoId) ReadStartedUnder(record, pod);
+  if (node != kNoId) ReadStart(record, pod);
   change.capacity |= ReadZones(record, pod, node);
   const GpuPick groups = GroupsFromApi(record, pod, node);
   const bool same_groups = groups == record.gpu_groups;
   if (status == former && node == former_node && same_groups) return change;
   MovePod(record.id, status, node, kAtEnd, &groups);
-  if (node == kNoId) record.started_under = nullptr;
+  if (node == kNoId) ForgetStart(record.id);
   if (former_node != kNoId && former_node != node) DropNodeIfUnused(former_node);
   const bool same_room = former_node == node && HoldsNode(former) && HoldsNode(status) &&
                          status != PodStatus::kReleasing && same_groups;
@@ -548,67 +548,12 @@ Change ClusterState::RemovePod(absl::string_view ns, absl::string_view name,
   return change;
 }
 
-const Shared<std::string>& ClusterState::InternQueue(const std::string& queue) {
-  if (queue_name_last_ == nullptr || *queue_name_last_ != queue) {
-    queue_name_last_ = queue_names_.Intern(queue);
-  }
-  return queue_name_last_;
-}
-
-// Tenants may write the annotation too. The binding overwrites what a waiting pod has. So it counts
-// when a pod comes to its node, and not later; and not at all for pods that this process would have
-// bound itself.
-void ClusterState::ReadStartedUnder(PodRecord& record, const model::Pod& pod) {
-  if (deciding_ || !record.ours || HoldsNode(record.status) || record.started_under != nullptr) {
-    return;
-  }
-  const absl::string_view text = pod.meta.annotations.Get(model::kStartedUnderAnnotation);
-  const size_t slash = text.rfind('/');
-  const absl::string_view parent = slash == text.npos ? "" : text.substr(0, slash);
-  const absl::string_view queue = slash == text.npos ? text : text.substr(slash + 1);
-  if (queue.empty() || std::max(queue.size(), parent.size()) > model::kLongestName) return;
-  SetStartedUnder(record, InternQueue(std::string(queue)));
-  record.started_under_unchecked = true;
-  if (parent.empty()) return;
-  std::string& recorded = recorded_parents_[queue];
-  if (recorded.empty() || parent < recorded) recorded = std::string(parent);
-}
-
-std::string ClusterState::RecordedParentOf(absl::string_view queue) const {
-  const auto found = recorded_parents_.find(queue);
-  return found == recorded_parents_.end() ? "" : found->second;
-}
-
-void ClusterState::SetStartedUnder(PodRecord& record, Shared<std::string> queue) {
-  const bool charged = IsAllocated(record.status);
-  if (charged) TellReleased(record);
-  record.started_under = std::move(queue);
-  if (charged) TellCharged(record);
-}
-
-void ClusterState::SettleQueues(WorkloadId workload_id,
-                                const std::function<bool(const std::string&)>& is_queue) {
-  const Workload& workload = workloads_[workload_id];
-  if (workload.Active() + workload.Count(PodStatus::kReleasing) == 0) return;
-  for (PodId id : workload.pods) {
-    PodRecord& pod = pods_[id];
-    if (std::exchange(pod.started_under_unchecked, false) && pod.started_under != nullptr &&
-        !is_queue(*pod.started_under)) {
-      SetStartedUnder(pod, nullptr);
-      TouchWorkload(workload_id);
-    }
-    if (pod.started_under != nullptr || !HoldsNode(pod.status)) continue;
-    if (!workload.queue_named && pod.status != PodStatus::kBinding) continue;
-    pod.started_under = InternQueue(workload.queue);
-  }
-}
-
 Change ClusterState::ForgetBinding(PodId id) {
   Change change;
   if (pods_[id].status != PodStatus::kBinding) return change;
   const NodeId node = pods_[id].node;
   MovePod(id, PodStatus::kPending, kNoId);
-  pods_[id].started_under = nullptr;
+  ForgetStart(id);
   DropNodeIfUnused(node);
   RefreshClaimsOf(id);  // what it has to join counts again
   RefreshVolumesOf(id);

@@ -190,6 +190,10 @@ struct PodRecord {
   bool has_verdict = false;  // the annotation, as the API server has it
   // started_under is what the binding wrote, and was not compared with the queues that there are.
   bool started_under_unchecked = false;
+  // As what it runs while the object of its PodGroup does not exist: as its workload was when the
+  // pod was started, or when that object was deleted, whichever came last. kByPriority: not known.
+  // While the object exists, what it says counts.
+  model::Preemptibility started_as = model::Preemptibility::kByPriority;
   uint16_t scheduler = 0;     // of a pod of ours: index into StateOptions::scheduler_names
   int32_t task_priority = 0;  // label kai.scheduler/task-priority
   // status.startTime in Unix seconds, which is all that it has; kNoStart: it has none yet.
@@ -201,7 +205,7 @@ struct PodRecord {
   model::StringMap labels;                       // shares its memory with equal ones
   GpuPick gpu_groups;                            // on its node, for a pod that shares GPUs
   // The queue that it was started under, as the binding wrote it or once that is settled
-  // (ClusterState::SettleQueues): it stays charged to this queue while it has a node, whatever its
+  // (ClusterState::SettleStarts): it stays charged to this queue while it has a node, whatever its
   // objects say later. Null: the queue of its workload.
   Shared<std::string> started_under;
   std::string uid, ns, name;
@@ -287,13 +291,17 @@ struct Workload {
   int32_t priority = 0;
   bool is_group = false;
   bool preemptible = true;
-  bool may_preempt = true;  // pods may be evicted for it
   PriorityRules priority_rules = PriorityRules::kKai;
+  // Bits, for the size of a row.
+  bool may_preempt : 1 = true;  // pods may be evicted for it
   // One valid pod without a PodGroup, a preemption delay or a warning: there is nothing to read in
   // `sets`, which is SingleSet(), and `details`.
-  bool plain = false;
-  bool queue_named = false;  // some object names `queue`; false: it is the default
-  uint64_t version = 0;      // grows with any change that a decision about it could depend on
+  bool plain : 1 = false;
+  bool queue_named : 1 = false;  // some object names `queue`; false: it is the default
+  // Of its pods of which PodRecord::started_as is known the oldest: it decides for all while the
+  // workload LacksGroup(). By creation, which tenants do not write. kNoId: none is known.
+  PodId oldest_start = kNoId;
+  uint64_t version = 0;  // grows with any change that a decision about it could depend on
   uint32_t by_status[kPodStatusCount] = {};
   // By set: pods of its own that are IsAllocated().
   absl::InlinedVector<int32_t, 4> active = absl::InlinedVector<int32_t, 4>(1, 0);
@@ -314,6 +322,8 @@ struct Workload {
   absl::Time group_start = absl::InfinitePast();
   Boxed<WorkloadDetails> details;
 
+  // The PodGroup that its pods name does not exist (yet, or any more).
+  [[nodiscard]] bool LacksGroup() const { return is_group && group == nullptr; }
   [[nodiscard]] uint32_t Count(PodStatus s) const { return by_status[static_cast<int>(s)]; }
   // Consolidation may move its pods, and others' for it.
   [[nodiscard]] bool IsMovable() const { return priority_rules == PriorityRules::kKai; }

@@ -127,7 +127,10 @@ Transaction::Operations Transaction::Commit() {
   FAIRLEAD_CHECK(not_to_commit_ == 0, "committing what does not exist");
   Operations operations;
   operations.reserve(log_.size());
-  for (Entry& entry : log_) operations.push_back(std::move(entry.operation));
+  for (Entry& entry : log_) {
+    const Operation& operation = operations.emplace_back(std::move(entry.operation));
+    if (operation.kind == OperationKind::kAllocate) state_.NoteStart(operation.pod);
+  }
   log_.clear();
   return operations;
 }

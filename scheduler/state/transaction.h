@@ -112,7 +112,7 @@ class Transaction {
   static void Reclass(ClusterState& state, PodId pod) { state.RefreshVolumesOf(pod); }
   static void Release(ClusterState& state, PodId pod) {
     state.MovePod(pod, PodStatus::kPending, kNoId);
-    state.pods_[pod].started_under = nullptr;
+    state.ForgetStart(pod);
   }
 
   ClusterState& state_;

@@ -213,6 +213,11 @@ void ClusterState::AttachToWorkload(PodRecord& record, const model::Pod& pod) {
     ++workload.by_status[static_cast<int>(record.status)];
     if (record.status != PodStatus::kSucceeded) {
       InsertInTaskOrder(workload, record.id);
+      // What runs there already decides, also if the pod that comes is older.
+      if (HoldsNode(record.status) && workload.oldest_start != kNoId && workload.LacksGroup()) {
+        record.started_as = KeptBy(workload);
+      }
+      CompareStart(workload, record);
       record.set = kNoSet;  // in none of this workload yet
       AssignSet(record);
     }
@@ -242,6 +247,7 @@ void ClusterState::DetachFromWorkload(PodRecord& record) {
   if (IsAllocated(record.status)) TellReleased(record);
   if (record.status != PodStatus::kSucceeded) {
     workload.pods.erase(std::find(workload.pods.begin(), workload.pods.end(), record.id));
+    if (workload.oldest_start == record.id) FindOldestStart(workload);
   }
   record.workload = kNoId;
   TouchWorkload(id);
@@ -313,6 +319,9 @@ WorkloadTerms ClusterState::TermsOfFirstPod(const Workload& workload) const {
 WorkloadTerms ClusterState::TermsOf(const Workload& workload) const {
   WorkloadTerms terms = TermsOfFirstPod(workload);
   if (workload.group != nullptr) Override(terms, *workload.group);
+  if (workload.LacksGroup() && workload.oldest_start != kNoId) {
+    terms.preemptibility = KeptBy(workload);
+  }
   if (const auto& notes = workload.details->notes; notes != nullptr) {
     if (terms.invalid.empty()) terms.invalid = notes->sets_problem;
     for (const std::string* note :
@@ -324,7 +333,7 @@ WorkloadTerms ClusterState::TermsOf(const Workload& workload) const {
   if (!workload.pods.empty()) {
     const PodRecord& first = pods_[workload.pods.front()];
     // Without its object a group is as old as its first pod, whichever was seen first.
-    if (workload.is_group && workload.group == nullptr) terms.creation = first.creation;
+    if (workload.LacksGroup()) terms.creation = first.creation;
     if (!workload.is_group) terms.invalid = first.details->invalid;
   }
   return terms;
@@ -501,6 +510,7 @@ Change ClusterState::RemovePodGroup(absl::string_view ns, absl::string_view name
   if (id == kNoId || workloads_[id].group == nullptr) return change;
   Workload& workload = workloads_[id];
   if (!uid.empty() && workload.uid != uid) return change;
+  KeepPreemptibility(workload);
   group_specs_.Release(std::exchange(workload.group, nullptr));
   workload.group_status = {};
   workload.group_start = absl::InfinitePast();
