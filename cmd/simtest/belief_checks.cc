@@ -95,6 +95,28 @@ void CheckSums(const Belief& belief, const Truth& truth, const FailBelief& fail)
   }
 }
 
+// At least: what has no PodGroup may be so, too. A configuration may say that pods cannot be so.
+void CheckForGood(const Belief& belief, const Truth& truth, const FailBelief& fail) {
+  if (belief.reloaded) return;
+  std::map<std::string, int64_t> least;
+  for (const core::RunningRow& row : belief.view.running) {
+    const auto found = truth.pods().find(row.pod);
+    if (found == truth.pods().end() || belief.IsTouched(row.pod)) continue;
+    const PodRow& pod = found->second;
+    if (row.status != "Bound" && row.status != "Running") continue;
+    if (!pod.facts.active() || pod.facts.odd_amounts || !pod.BoundByFairlead()) continue;
+    if (belief.now - pod.bound_at < kSettled || !truth.RunsForGood(pod)) continue;
+    least[row.queue] += pod.facts.requests.cpu;
+  }
+  for (const core::QueueRow& row : belief.view.queues) {
+    const core::QueueResourceRow* const cpu = Find(row, "cpu");
+    const int64_t counted = cpu == nullptr ? 0 : cpu->allocated_non_preemptible;
+    if (counted >= least[row.name]) continue;
+    fail("charge", absl::StrCat("queue ", row.name, " is charged ", counted,
+                                " milli-CPU for good, and its pods hold ", least[row.name]));
+  }
+}
+
 // Label first and higher first, then age, then uid.
 bool ComesBefore(const PodRow& a, const PodRow& b) {
   if (a.facts.has_task_priority != b.facts.has_task_priority) return a.facts.has_task_priority;
@@ -193,6 +215,7 @@ void CheckNodes(const Belief& belief, const Truth& truth, const FailBelief& fail
 void CheckCharges(const Belief& belief, const Truth& truth, const FailBelief& fail) {
   CheckStartedUnder(belief, truth, fail);
   CheckSums(belief, truth, fail);
+  CheckForGood(belief, truth, fail);
   CheckFiled(belief, truth, fail);
   CheckDivided(belief, truth, fail);
 }

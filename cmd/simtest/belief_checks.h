@@ -22,6 +22,7 @@ struct Belief {
   std::map<std::string, absl::Time> binding_since;
   // When a pod, or a pod of that group, came, went or changed: by "ns/name".
   const std::map<std::string, absl::Time>* touched;
+  bool reloaded = false;  // the configuration has changed since the beginning
   // Of that pod or group, lately.
   [[nodiscard]] bool IsTouched(const std::string& key) const;
 };
@@ -32,8 +33,8 @@ using FailBelief = std::function<void(const std::string& invariant, const std::s
 void CheckPods(const Belief& belief, const sim::world::Truth& truth, const FailBelief& fail);
 void CheckNodes(const Belief& belief, const sim::world::Truth& truth, const FailBelief& fail);
 // "charge": a running pod counts in the queue under which it was started, a waiting group waits in
-// the queue that its PodGroup names, or else its first pod; queues count what their pods hold; and
-// what nodes have is divided.
+// the queue that its PodGroup names, or else its first pod; queues count what their pods hold, and
+// as not preemptible what PodGroups made so, also deleted ones; and what nodes have is divided.
 void CheckCharges(const Belief& belief, const sim::world::Truth& truth, const FailBelief& fail);
 
 }  // namespace fairlead::simtest

@@ -264,7 +264,8 @@ void Checks::CheckBeliefs(core::View view, absl::Time began) {
   const FailBelief fail = [this](const std::string& invariant, const std::string& text) {
     Fail(invariant, text);
   };
-  const Belief belief{std::move(view), time_->now(), began, binding_since_, &touched_};
+  const Belief belief{std::move(view), time_->now(), began,
+                      binding_since_,  &touched_,    reloaded_until_ != absl::InfinitePast()};
   CheckPods(belief, *truth_, fail);
   CheckNodes(belief, *truth_, fail);
   CheckCharges(belief, *truth_, fail);

@@ -82,8 +82,8 @@
 //                  that no node could help is not told that it waits for capacity
 //     condition    a pod that waits has condition PodScheduled=False
 //     view         what the program believes to run is what runs, and where
-//     charge       pods count in the queues under which they were started or wait, queues in sums
-//                  (belief_checks.h)
+//     charge       pods count in the queues under which they were started or wait, and as what they
+//                  were started without their PodGroup; queues in sums (belief_checks.h)
 //   at the end
 //     purchase     machines on which nothing ever ran are few; nor are machines provisioned for
 //                  pods of a job again that did not help such pods kUseless times (always)

@@ -17,7 +17,7 @@ int64_t Workload::needed() const {
 }
 
 Truth::Truth(const EventQueue* time, ApiServer* server)
-    : time_(time), server_(server), devices_(time), volumes_(time) {
+    : time_(time), server_(server), began_(time->now()), devices_(time), volumes_(time) {
   server->Listen([this](const ApiServer::Commit& commit) {
     switch (commit.type) {
       case ResourceType::kPods:
@@ -68,6 +68,7 @@ void Truth::OnPod(const ApiServer::Commit& commit) {
                             row.facts.has_task_priority != facts.has_task_priority ||
                             row.facts.queue_label != facts.queue_label;
   if (row.facts.share != facts.share) row.share_changed_at = time_->now();
+  row.regrouped |= !added && !another && former_group != facts.group;
   row.facts = facts;
   const bool ends = facts.terminal || facts.terminating;
   if (ends && row.ended_at == absl::InfinitePast()) row.ended_at = time_->now();
@@ -76,6 +77,7 @@ void Truth::OnPod(const ApiServer::Commit& commit) {
     row.bound_by = std::string(commit.actor);
     row.bound_at = time_->now();
     row.started_under = QueueOf(row);
+    row.started_for_good = GroupForbidsEvictions(facts.ns + "/" + facts.group);
     row.started_share = facts.share;
   }
   const std::string queue = QueueOf(row);
@@ -168,6 +170,7 @@ void Truth::OnGroup(const ApiServer::Commit& commit) {
   const bool changed = commit.after == nullptr || former == groups_.end() ||
                        former->second.facts.queue != facts.queue ||
                        former->second.facts.min_member != facts.min_member;
+  const bool for_good = GroupForbidsEvictions(key);
   if (commit.after == nullptr) {
     groups_.erase(key);
   } else {
@@ -181,6 +184,7 @@ void Truth::OnGroup(const ApiServer::Commit& commit) {
     const std::string queue = QueueOf(row);
     row.moved_at = time_->now();
     row.queue = queue;
+    if (commit.after == nullptr) row.left_for_good = for_good && !row.bound_by.empty();
   }
 }
 
@@ -368,6 +372,19 @@ bool AreAlike(const PodFacts& a, const PodFacts& b) {
 }
 
 }  // namespace
+
+bool Truth::GroupForbidsEvictions(const std::string& group) const {
+  const auto found = groups_.find(group);
+  if (found == groups_.end()) return false;
+  const ClassRow row = ClassOf(found->second.facts.priority_class);
+  return row.changed_at == began_ && !IsPreemptible(row);
+}
+
+bool Truth::RunsForGood(const PodRow& row) const {
+  if (!row.started_for_good || row.regrouped) return false;
+  const std::string group = row.facts.ns + "/" + row.facts.group;
+  return groups_.contains(group) ? GroupForbidsEvictions(group) : row.left_for_good;
+}
 
 std::vector<Workload> Truth::Waiting() const {
   std::map<std::string, Workload> by_key;

@@ -32,6 +32,10 @@ struct PodRow {
   std::string bound_by;       // actor; empty: not bound
   std::string queue;          // where it is charged, or would be
   std::string started_under;  // its queue when it was bound
+  // Its PodGroup forbade that others evict it (Truth::RunsForGood): when it was bound, and when
+  // that PodGroup was deleted.
+  bool started_for_good = false, left_for_good = false;
+  bool regrouped = false;  // it has been in another group
   absl::Time created, bound_at = absl::InfiniteFuture();
   absl::Time moved_at = absl::InfinitePast();  // its queue or group changed
   absl::Time succeeded_at = absl::InfiniteFuture();
@@ -132,6 +136,10 @@ class Truth {
   // queue left, none of which any budget protects: by KAI's priorities and by kube-scheduler's,
   // since the configuration says which of them count.
   [[nodiscard]] bool CouldPreempt(const Workload& workload) const;
+  // The pod was bound under a PodGroup whose class forbids that others evict it, and nothing has
+  // changed that since, but perhaps that the PodGroup was deleted. Of classes that the world began
+  // with.
+  [[nodiscard]] bool RunsForGood(const PodRow& row) const;
   // The code that a verdict about this pod must have; "" where the truth does not know.
   [[nodiscard]] std::string PolicyCode(const Workload& workload) const;
 
@@ -199,6 +207,8 @@ class Truth {
                                 const std::string& key, const std::string& domain,
                                 const std::function<bool(const PodRow&)>& counts) const;
   [[nodiscard]] std::string QueueOf(const PodRow& row) const;
+  // Its PodGroup exists, and names a class that forbids it.
+  [[nodiscard]] bool GroupForbidsEvictions(const std::string& group) const;
   // Our bound pods at or below the queue, also those that are terminating.
   void ForEachActiveBelow(const std::string& queue,
                           const std::function<void(const PodFacts&)>& visit) const;
@@ -209,6 +219,7 @@ class Truth {
 
   const EventQueue* time_;
   const ApiServer* server_;
+  const absl::Time began_;
   TruthDevices devices_;
   TruthVolumes volumes_;
   std::map<std::string, PodRow> pods_;  // by "ns/name"
