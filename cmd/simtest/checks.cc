@@ -19,12 +19,13 @@ using sim::world::Workload;
 
 const std::vector<std::string>& InvariantNames() {
   static const auto* const kNames = new std::vector<std::string>{
-      "caps",      "charge",   "churn",      "claims", "condition",  "cost",    "cover",
-      "devices",   "eviction", "gang",       "grant",  "hang",       "leader",  "leak",
-      "limit",     "liveness", "misplaced",  "move",   "overcommit", "parts",   "policy",
-      "preempt",   "process",  "purchase",   "queues", "rate",       "recount", "reload",
-      "retry",     "share",    "simulation", "spin",   "stale",      "stop",    "storm",
-      "terminate", "told",     "verdict",    "view",   "volumes",    "writers"};
+      "caps",    "charge",     "churn",    "claims",    "condition", "cost",       "cover",
+      "devices", "disruption", "eviction", "gang",      "grant",     "hang",       "leader",
+      "leak",    "limit",      "liveness", "misplaced", "move",      "overcommit", "parts",
+      "policy",  "pool",       "preempt",  "process",   "purchase",  "queues",     "rate",
+      "reclaim", "recount",    "reload",   "retry",     "share",     "simulation", "spin",
+      "stale",   "stop",       "storm",    "terminate", "told",      "verdict",    "view",
+      "volumes", "writers"};
   return *kNames;
 }
 
@@ -41,6 +42,9 @@ Checks::Checks(const sim::EventQueue* time, absl::Time start, ApiServer* server,
       recount_every_(recount_every),
       machines_(
           time, server, truth, cloud, caps,
+          [this](const std::string& invariant, const std::string& text) { Fail(invariant, text); }),
+      pools_(
+          time, server, truth, cloud, caps.hook, caps.empties,
           [this](const std::string& invariant, const std::string& text) { Fail(invariant, text); }),
       devices_(
           time, server, truth,
@@ -124,7 +128,9 @@ bool Checks::CanBeBought(const Workload& workload) const {
   if (!workload.waiting.front()->facts.plain) return false;  // machines may lack what it selects
   const Amounts each = workload.waiting.front()->facts.requests;
   const hook::InstanceType* best = nullptr;
+  const absl::Time settled = time_->now() - kBuyWithin;
   for (const hook::InstanceType& type : WorldCatalog().types()) {
+    if (!truth_->pools().Sells(type.name, settled)) continue;
     const Amounts has{type.cpu_milli, type.memory_bytes, type.gpu_count * 1000};
     if (!each.FitsIn(has)) continue;
     if (best == nullptr || *type.on_demand_micro_usd < *best->on_demand_micro_usd) best = &type;
@@ -177,7 +183,8 @@ void Checks::JudgeWait(const Workload& workload, const Waits& former, Waits& cur
 }
 
 void Checks::CheckLiveness() {
-  Waits fits, buyable, preempts;
+  Waits fits, buyable, preempts, reclaims;
+  const bool still = time_->now() - stirred_at_ >= kReclaimWithin;
   for (const Workload& workload : truth_->Waiting()) {
     if (IsRefused(workload)) continue;
     for (const Workload& part : truth_->IdleParts(workload)) {
@@ -189,6 +196,11 @@ void Checks::CheckLiveness() {
       JudgeWait(workload, preempts_since_, preempts, kPreemptWithin, "preempt",
                 "may evict pods of its queue");
     }
+    if (!truth_->FitsNow(workload) && truth_->CouldReclaim(workload)) {
+      JudgeWait(workload, reclaims_since_, reclaims,
+                still ? kReclaimWithin : absl::InfiniteDuration(), "reclaim",
+                "may reclaim GPUs of other queues");
+    }
     if (truth_->FitsNow(workload)) {
       JudgeWait(workload, fits_since_, fits, kPlaceWithin, "liveness", "fits into idle room");
     } else if (CanBeBought(workload)) {
@@ -198,6 +210,7 @@ void Checks::CheckLiveness() {
   fits_since_ = std::move(fits);
   buyable_since_ = std::move(buyable);
   preempts_since_ = std::move(preempts);
+  reclaims_since_ = std::move(reclaims);
 }
 
 // The lease is another's within its life and the deadline of its renewal.
@@ -292,6 +305,7 @@ void Checks::WhileCalm() {
   CheckParts();
   devices_.WhileCalm(std::max(settled_at_, disturbed_until_ + kRecovery));
   CheckStorm();
+  pools_.WhileCalm(std::max(settled_at_, disturbed_until_ + kRecovery));
   // A node may be kept for what a webhook refuses.
   if (!IsAnyRefused()) machines_.WhileCalm(std::max(settled_at_, disturbed_until_));
 }

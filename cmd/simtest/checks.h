@@ -41,6 +41,14 @@
 //                  each move of its group before it (by a process whose clock was never set)
 //     stale        one that has heard nothing of pods or nodes for kBlind evicts and buys nothing
 //     policy       no node is requested for what policy holds (I1)
+//     pool         a node is requested from a NodePool that there is and that is right, of a type
+//                  and in a zone that it permits, and not beyond its maxNodes; without a pool only
+//                  while there is none. A node has the labels and taints that its pool had since
+//                  the node was requested. While it is calm a NodePool is told within kPoolTold
+//                  whether it is in force
+//     disruption   no node gets the taint for removal against its pool's consolidationPolicy,
+//                  consolidateAfter or budgets, unless the cloud takes the machine back, a user
+//                  deleted the request, or it is one machine too many
 //     cover        there are no more nodes on order than pods that wait for them (I3)
 //   at every n-th decision (RunOptions::recount_every), and at the end
 //     recount      what the program has counted equals a recount (DecisionLoop::CheckConsistency)
@@ -77,6 +85,9 @@
 //                  time
 //     preempt      a lone pod that may evict lone pods of lower priority in its queue, and would
 //                  have room then, starts within kPreemptWithin
+//     reclaim      a workload for whole GPUs that stays within the quotas of its queue, and would
+//                  have room on one node if preemptible pods left that no other queue's quota
+//                  keeps, does not wait for kReclaimWithin in which nothing is bound or evicted
 //   every few seconds while no fault lasts or did until kNoticed ago, and at the end
 //     verdict      what a waiting pod is told is true, and a pod that runs is told nothing; one
 //                  that no node could help is not told that it waits for capacity
@@ -117,6 +128,7 @@
 #include "absl/time/time.h"
 #include "cmd/simtest/device_checks.h"
 #include "cmd/simtest/machine_checks.h"
+#include "cmd/simtest/pool_checks.h"
 #include "cmd/simtest/volume_checks.h"
 #include "core/decision_loop.h"
 #include "sim/event_queue.h"
@@ -135,6 +147,8 @@ inline constexpr absl::Duration kSearched = absl::Seconds(60);
 inline constexpr absl::Duration kRecovery = absl::Seconds(60);
 inline constexpr absl::Duration kPlaceWithin = absl::Seconds(90);
 inline constexpr absl::Duration kPreemptWithin = absl::Seconds(120);
+// Beside the pace of evictions (one a second at least) and a kubelet's grace of seconds.
+inline constexpr absl::Duration kReclaimWithin = absl::Seconds(120);
 inline constexpr absl::Duration kBuyWithin = absl::Seconds(200);
 inline constexpr absl::Duration kGangSlack = absl::Seconds(120);
 inline constexpr int64_t kCalmWrites = 10;
@@ -310,6 +324,7 @@ class Checks {
   int64_t recount_every_;
   std::optional<Failure> failure_;
   MachineChecks machines_;
+  PoolChecks pools_;
   DeviceChecks devices_;
   VolumeChecks volumes_;
 
@@ -338,8 +353,8 @@ class Checks {
   // When pods of a workload, or of a queue, came, went or changed: by "ns/name" and by name.
   std::map<std::string, absl::Time> touched_, touched_queues_;
   // Of the calm: since when each could start, or is half bound.
-  std::map<std::string, absl::Time> preempts_since_, fits_since_, buyable_since_, half_since_,
-      half_parts_;
+  std::map<std::string, absl::Time> preempts_since_, reclaims_since_, fits_since_, buyable_since_,
+      half_since_, half_parts_;
   std::map<std::string, absl::Time> binding_since_;  // pods whose binding the leader writes
   struct OverLimit {
     absl::Time since;
@@ -380,7 +395,8 @@ class Checks {
   // Of the calm, by the victim's job, and by that and the job that they were for.
   std::map<std::string, std::deque<absl::Time>> evictions_;
   std::deque<absl::Time> calm_writes_;
-  std::set<std::string> end_steps_;  // of machines: uid and step
+  absl::Time stirred_at_ = absl::InfinitePast();  // the last binding or eviction of Fairlead's
+  std::set<std::string> end_steps_;               // of machines: uid and step
   absl::Time others_changed_at_ = absl::InfinitePast();
   absl::Time requested_at_ = absl::InfinitePast();    // the last machine
   absl::Time groups_since_ = absl::InfiniteFuture();  // there has always been a PodGroup

@@ -115,7 +115,8 @@ void MachineChecks::OnRequest(const Json& request, bool undisturbed, bool lied) 
   Burst& burst = bursts_.try_emplace(job, Burst{now}).first->second;
   burst.gpus += type->gpu_count;
   burst.micro_usd += *type->on_demand_micro_usd;
-  burst.undisturbed = burst.undisturbed && undisturbed && !lied;
+  // Pools may sell dearer types alone.
+  burst.undisturbed = burst.undisturbed && undisturbed && !lied && !truth_->pools().Any();
 }
 
 void MachineChecks::CheckBursts() {
@@ -329,10 +330,21 @@ void MachineChecks::EverySecond() {
   }
 }
 
+bool MachineChecks::MayStayIdle(const Machine& machine, absl::Time calm_since) const {
+  const Json* const request = server_->Find(ResourceType::kNodeRequests, "", machine.request);
+  if (request == nullptr) return false;
+  const auto versions =
+      truth_->pools().InForceSince(TextAt(*request, {"spec", "pool"}), calm_since);
+  return std::any_of(versions.begin(), versions.end(), [](const sim::world::PoolFacts* pool) {
+    return pool->removal.value_or(absl::ZeroDuration()) > kLeak / 4 ||
+           pool->empties_at_once.has_value();
+  });
+}
+
 void MachineChecks::CheckIdle(absl::Time calm_since) {
   std::map<std::string, absl::Time> idle;
   for (const Machine& machine : cloud_->machines()) {
-    if (!IsLive(machine)) continue;
+    if (!IsLive(machine) || MayStayIdle(machine, calm_since)) continue;
     const bool used =
         std::any_of(truth_->pods().begin(), truth_->pods().end(), [&](const auto& entry) {
           const sim::world::PodFacts& pod = entry.second.facts;
@@ -378,6 +390,8 @@ void MachineChecks::WhileCalm(absl::Time calm_since) {
 }
 
 void MachineChecks::AtEnd(bool lied) {
+  // Pools that change make nodes useless that were ordered.
+  if (truth_->pools().Any()) return;
   if (cloud_->NeverHelps()) return;  // every shape of pods finds that out of every type
   int64_t idle = 0;
   for (const Machine& machine : cloud_->machines()) {

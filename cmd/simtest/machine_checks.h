@@ -29,6 +29,7 @@ inline constexpr int64_t kCallsAMinute = 8, kUseless = 3;
 
 struct Caps {
   bool hook = true;
+  bool empties = false;  // the configuration lets nodes be emptied
   int64_t gpus = 0, micro_usd_per_hour = 0, nodes = 0;
   absl::Duration gang_grace, over_limit;
   // After the last change: by then every search that was postponed has been made.
@@ -72,6 +73,8 @@ class MachineChecks {
   void CheckRequests(absl::Time calm_since);
   [[nodiscard]] bool IsThere(const Machine& machine) const;   // its request is
   [[nodiscard]] bool IsRecord(const Machine& machine) const;  // only its request is left
+  // Its pool may keep it although it is idle.
+  [[nodiscard]] bool MayStayIdle(const Machine& machine, absl::Time calm_since) const;
   [[nodiscard]] bool HasNode(const Machine& machine) const;
   [[nodiscard]] std::string JobOf(const std::string& workload) const;
   [[nodiscard]] bool IsLonePod(const std::string& workload) const;

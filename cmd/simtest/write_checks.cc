@@ -11,6 +11,7 @@
 #include "kube/write/executor.h"
 #include "scheduler/model/api_names.h"
 #include "sim/world/api_json.h"
+#include "sim/world/pool_objects.h"
 
 namespace fairlead::simtest {
 namespace {
@@ -61,9 +62,14 @@ void Checks::OnCommit(const ApiServer::Commit& commit) {
     if (commit.before != nullptr) before = sim::world::ReadPod(*commit.before);
     if (commit.after != nullptr) after = sim::world::ReadPod(*commit.after);
     const sim::world::PodFacts& last = after.has_value() ? *after : *before;
+    if (before.has_value()) pools_.NoteUse(*before);
+    if (after.has_value()) pools_.NoteUse(*after);
     NoteTouched(before, last);
     if (before.has_value()) NoteServed(*before);
     NotePart(last);
+  }
+  if (commit.type == ResourceType::kNodes) {
+    pools_.OnNode(commit, KnownSince(), !IsDisturbed(), clocks_.empty());
   }
   if (commit.type == ResourceType::kPods || commit.type == ResourceType::kCapacityBuffers ||
       commit.type == ResourceType::kProvisioningRequests) {
@@ -174,6 +180,7 @@ void Checks::OnWrite(const ApiServer::Commit& commit) {
   if (commit.type == ResourceType::kNodeRequests && commit.before == nullptr) {
     machines_.OnRequest(*commit.after, time_->now() > disturbed_until_ + kRecovery,
                         purchases_excused_);
+    pools_.OnRequest(*commit.after, KnownSince());
     OnRequest(*commit.after);
   }
 }
@@ -342,6 +349,7 @@ void Checks::CheckPassing(const Json& before, const Json& after) {
 }
 
 void Checks::OnEviction(const sim::world::PodFacts& pod) {
+  stirred_at_ = time_->now();
   CountEviction(pod, absl::StrCat("evictions of pods of ", pod.job), kManyEvictions);
 }
 
@@ -373,6 +381,7 @@ void Checks::CountEviction(const sim::world::PodFacts& pod, const std::string& w
 }
 
 void Checks::OnBinding(const PodRow& row) {
+  stirred_at_ = time_->now();
   CheckPlacement(row);
   CheckShare(row);
   devices_.OnBinding(row);
@@ -389,6 +398,12 @@ void Checks::OnBinding(const PodRow& row) {
     Fail("misplaced", absl::StrCat("pod ", row.facts.key(), " is bound to ", row.facts.node,
                                    ", which has been tainted by others, cordoned or unready for ",
                                    absl::FormatDuration(time_->now() - node->second.closed_since)));
+  }
+  const std::vector<std::string>& tolerates = row.facts.tolerates;
+  if (row.facts.ours && node->second.facts.kept_for_pool &&
+      std::find(tolerates.begin(), tolerates.end(), sim::world::kPoolTaintKey) == tolerates.end()) {
+    Fail("misplaced", absl::StrCat("pod ", row.facts.key(), " is bound to ", row.facts.node,
+                                   " and does not tolerate the taint of its NodePool"));
   }
   if (row.facts.ours && node->second.removing_since < known) {
     reopened_.push_back({row.facts.key(), row.facts.node, time_->now()});

@@ -9,6 +9,7 @@
 #include "sim/world/api_json.h"
 #include "sim/world/facts.h"
 #include "sim/world/objects.h"
+#include "sim/world/pool_objects.h"
 
 namespace fairlead::sim::world {
 namespace {
@@ -33,11 +34,14 @@ Json MapJson(const model::StringMap& map) {
   return out;
 }
 
-void TakeNotReadyTaintOff(Json& node) {
+// And that of its pool, which another agent takes off.
+void TakeStartTaintsOff(Json& node) {
   const auto taints = node["spec"].find("taints");
   if (taints == node["spec"].end() || !taints->is_array()) return;
-  std::erase_if(taints->get_ref<Json::array_t&>(),
-                [](const Json& taint) { return TextAt(taint, {"key"}) == kNotReadyTaint; });
+  std::erase_if(taints->get_ref<Json::array_t&>(), [](const Json& taint) {
+    const std::string key = TextAt(taint, {"key"});
+    return key == kNotReadyTaint || key == kStartupTaintKey;
+  });
 }
 
 }  // namespace
@@ -196,7 +200,7 @@ void Cloud::Register(size_t index, const model::Node& promised) {
     Change(name, kCloudActor, [](Json& changed) { SetNodeReady(changed, true); });
   });
   time_->After(kReady + absl::Milliseconds(random_.Between(100, 2000)),
-               [this, name = machine.node] { Change(name, kCloudActor, TakeNotReadyTaintOff); });
+               [this, name = machine.node] { Change(name, kCloudActor, TakeStartTaintsOff); });
 }
 
 void Cloud::Change(const std::string& node, const char* actor,

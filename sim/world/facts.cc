@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "sim/world/api_json.h"
+#include "sim/world/pool_objects.h"
 
 namespace fairlead::sim::world {
 namespace {
@@ -193,6 +194,9 @@ PodFacts ReadPod(const Json& pod) {
   out.stays = StaysOnItsNode(metadata);
   const Json* selector = At(spec, "nodeSelector");
   out.impossible = At(selector, "no-such-label") != nullptr || AsksForTheUnknown(spec);
+  if (const Json* const tolerations = At(spec, "tolerations")) {
+    for (const Json& each : *tolerations) out.tolerates.push_back(Text(At(&each, "key")));
+  }
   const bool has_volumes = HasItems(At(spec, "volumes"));
   out.hopeless = (has_volumes && LacksVolumeClaim(pod)) || IsNearNoNamespace(At(spec, "affinity"));
   out.placement = ReadPlacement(pod);
@@ -261,7 +265,9 @@ NodeFacts ReadNode(const Json& node) {
       if (removing) out.removing = true;
       if (Text(At(&taint, "effect")) == "PreferNoSchedule") continue;
       out.tainted = true;
-      if (!removing) out.tainted_by_others = true;
+      const bool of_pool = Text(At(&taint, "key")) == kPoolTaintKey;
+      if (of_pool) out.kept_for_pool = true;
+      if (!removing && !of_pool) out.tainted_by_others = true;
     }
   }
   return out;

@@ -72,6 +72,7 @@ struct PodFacts : PodLife {
   std::vector<std::string> gpu_groups;  // GPUs that it shares
   std::vector<PodClaim> claims;         // spec.resourceClaims
   std::vector<PodVolume> volumes;       // spec.volumes that are claims
+  std::vector<std::string> tolerates;   // keys of taints, whatever their values and effects
   std::string priority_class;
   int64_t priority = 0;  // spec.priority, from the class that it had when it was created
   int64_t task_priority = 0;
@@ -90,7 +91,10 @@ struct NodeFacts {
   Amounts allocatable;
   int64_t pods = 0;
   bool ready = false, tainted = false, unschedulable = false;
-  bool removing = false;           // has Fairlead's taint for removal
+  bool removing = false;  // has Fairlead's taint for removal
+  // The taint that its NodePool gives it (pool_objects.h) keeps away the pods that do not tolerate
+  // it.
+  bool kept_for_pool = false;
   bool tainted_by_others = false;  // has any other taint that keeps pods away
 };
 

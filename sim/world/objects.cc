@@ -222,6 +222,10 @@ Json MakePod(const Operation& fields, const std::string& name) {
   AddPlacement(pod, fields);
   AddClaims(pod, fields, name);
   AddVolumes(pod, fields, name);
+  if (!fields.Text("tolerate").empty()) {
+    pod["spec"]["tolerations"] =
+        Json::array({{{"key", fields.Text("tolerate")}, {"operator", "Exists"}}});
+  }
   if (!fields.Text("node").empty()) pod["spec"]["nodeName"] = fields.Text("node");
   return pod;
 }

@@ -40,6 +40,7 @@ class Corners : PlanDice {
     // So many resources take their time: only some worlds have them.
     if (Draw("hostile") && plan_.seed % 5 == 4) ManyNames();
     if (Draw("cloud") && plan_.seed % 2 == 1) PartStock();
+    if (Draw("queues")) Reclaim();
   }
 
  private:
@@ -505,6 +506,35 @@ class Corners : PlanDice {
         .With("grouping", "none")
         .With("run", kForever);
     At(plan_.end_ms - random_.Between(1, 20) * kSecond, "delete-queue").With("name", "corner-gone");
+  }
+
+  // A queue without a quota holds all GPUs of a node for ever, and one within its quota needs some.
+  void Reclaim() {
+    constexpr int64_t kGpus = 8;
+    const int64_t at = random_.Between(30 * kSecond, plan_.end_ms - 10 * kSecond);
+    Queue("corner-giver");
+    At(0, "queue").With("name", "corner-taker").With("parent", "root").With("gpu_quota", kGpus);
+    At(0, "node")
+        .With("name", "corner-reclaim")
+        .With("cpu", 16'000)
+        .With("memory", 64 * kGiB)
+        .With("gpu", kGpus);
+    const bool gang = OneIn(3);
+    Job(kSecond, "corner-holds", "corner-giver")
+        .With("pods", kGpus * (gpu_nodes_ + 1))
+        .With("gpu", 1)
+        .With("cpu", 500)
+        .With("class", "train")
+        .With("grouping", "none")
+        .With("run", kForever);
+    Job(at, "corner-takes", "corner-taker")
+        .With("pods", gang ? 2 : 1)
+        .With("gpu", gang ? 2 : random_.Between(1, kGpus))
+        .With("cpu", 500)
+        .With("class", "train")
+        .With("grouping", gang ? "own" : "none")
+        .With("min", gang ? 2 : 1)
+        .With("run", kForever);
   }
 
   const std::set<std::string, std::less<>>& families_;

@@ -47,7 +47,7 @@ constexpr ResourceRow kRows[kResourceTypes] = {
      false},
     {ResourceType::kNodeRequests, "fairlead.dev/v1alpha1", "NodeRequest", "noderequests", false,
      true, false},
-    {ResourceType::kNodePools, "fairlead.dev/v1alpha1", "NodePool", "nodepools", false, false,
+    {ResourceType::kNodePools, "fairlead.dev/v1alpha1", "NodePool", "nodepools", false, true,
      false},
     {ResourceType::kNativePodGroups, "scheduling.k8s.io/v1alpha2", "PodGroup", "podgroups", true,
      true, false},

@@ -60,7 +60,9 @@ const std::vector<std::string>& TenantVerbs() {
                                                                  "capacity-template",
                                                                  "capacity-buffer",
                                                                  "provisioning-request",
-                                                                 "delete-capacity"};
+                                                                 "delete-capacity",
+                                                                 "pool",
+                                                                 "delete-pool"};
   return *kVerbs;
 }
 
@@ -71,7 +73,7 @@ absl::Time Tenants::Until(const Operation& operation) const {
 bool Tenants::Do(const Operation& operation) {
   return DoWorkload(operation) || DoPods(operation) || DoPolicy(operation) || DoNode(operation) ||
          DoMachines(operation) || DoDevices(operation) || DoVolumes(operation) ||
-         DoCapacity(operation);
+         DoCapacity(operation) || DoPools(operation);
 }
 
 bool Tenants::DoWorkload(const Operation& operation) {

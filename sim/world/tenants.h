@@ -24,6 +24,8 @@
 //                                                            refuse_one_in
 //   capacity-template, capacity-buffer, provisioning-request   one that is there is changed
 //   delete-capacity                                          kind: buffer, request
+//   pool, delete-pool                                        pool_objects.h; one that is there is
+//                                                            changed
 //   heartbeats, unready, foreign-lag, foreign-race
 //   stuck-kubelet                                            of all nodes, or for pods of one job
 //
@@ -79,6 +81,7 @@ class Tenants {
   bool DoVolumes(const Operation& operation);  // tenant_volumes.cc
   void DeleteVolumes(const Operation& operation);
   bool DoCapacity(const Operation& operation);  // tenant_capacity.cc
+  bool DoPools(const Operation& operation);     // tenant_pools.cc
   void DeleteRequest(int64_t pick, bool force);
   std::vector<std::pair<std::string, std::string>> PodsOf(const Operation& operation) const;
   absl::Time Until(const Operation& operation) const;

@@ -17,7 +17,12 @@ int64_t Workload::needed() const {
 }
 
 Truth::Truth(const EventQueue* time, ApiServer* server)
-    : time_(time), server_(server), began_(time->now()), devices_(time), volumes_(time) {
+    : time_(time),
+      server_(server),
+      began_(time->now()),
+      devices_(time),
+      volumes_(time),
+      pools_of_nodes_(time) {
   server->Listen([this](const ApiServer::Commit& commit) {
     switch (commit.type) {
       case ResourceType::kPods:
@@ -31,6 +36,7 @@ Truth::Truth(const EventQueue* time, ApiServer* server)
       case ResourceType::kPriorityClasses:
         return OnClass(commit);
       default:
+        pools_of_nodes_.OnCommit(commit);
         devices_.OnCommit(commit);
         return volumes_.OnCommit(commit);
     }

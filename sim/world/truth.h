@@ -23,6 +23,7 @@
 #include "sim/world/api_server.h"
 #include "sim/world/facts.h"
 #include "sim/world/truth_devices.h"
+#include "sim/world/truth_pools.h"
 #include "sim/world/truth_volumes.h"
 
 namespace fairlead::sim::world {
@@ -140,6 +141,11 @@ class Truth {
   // changed that since, but perhaps that the PodGroup was deleted. Of classes that the world began
   // with.
   [[nodiscard]] bool RunsForGood(const PodRow& row) const;
+  // It asks for whole GPUs and stays within the quotas of its queue, and on one node it would have
+  // room if preemptible pods left, of queues beside its own that hold their quota of GPUs without
+  // any preemptible pod; and nothing is on its way that could give it room: no pod leaves, no node
+  // is coming (truth_reclaim.cc).
+  [[nodiscard]] bool CouldReclaim(const Workload& workload) const;
   // The code that a verdict about this pod must have; "" where the truth does not know.
   [[nodiscard]] std::string PolicyCode(const Workload& workload) const;
 
@@ -181,6 +187,9 @@ class Truth {
   // A pod of it may have been placed, and its volumes are awaited, or were since then.
   [[nodiscard]] bool AwaitsVolumes(const Workload& workload, absl::Time since) const;
 
+  // ---- pools of nodes (truth_pools.h)
+  [[nodiscard]] const TruthPools& pools() const { return pools_of_nodes_; }
+
   // Numbers since the beginning.
   [[nodiscard]] int64_t pods_created() const { return pods_created_; }
   [[nodiscard]] int64_t pods_ended() const { return pods_ended_; }
@@ -203,6 +212,11 @@ class Truth {
   // Until a claim is bound, all pods that name it go to one node.
   [[nodiscard]] bool SharesUnboundVolume(const Workload& workload) const;
   [[nodiscard]] ClassRow ClassOf(const std::string& name) const;
+  // Whether reclaim may take the pod, whatever its queue holds, and has been able to for a while.
+  [[nodiscard]] bool MayBeReclaimed(const PodRow& row) const;
+  // What the queue holds of GPUs that MayBeReclaimed() does not free.
+  [[nodiscard]] int64_t KeptGpus(const std::string& queue) const;
+  [[nodiscard]] bool IsRoomComing() const;
   [[nodiscard]] int64_t CountIn(const std::string& ns, const std::string& app,
                                 const std::string& key, const std::string& domain,
                                 const std::function<bool(const PodRow&)>& counts) const;
@@ -222,6 +236,7 @@ class Truth {
   const absl::Time began_;
   TruthDevices devices_;
   TruthVolumes volumes_;
+  TruthPools pools_of_nodes_;
   std::map<std::string, PodRow> pods_;  // by "ns/name"
   std::map<std::string, NodeRow> nodes_;
   std::map<std::string, QueueRow> queues_;
