@@ -110,7 +110,8 @@ std::vector<const model::NodePool*> Hook::Impl::TakePools(const StepInput& input
   for (const model::NodePool* pool : pools) {
     const std::string& name = pool->meta.name;
     auto known = pools_.find(name);
-    if (known != pools_.end() && PoolDigest(known->second) != PoolDigest(*pool)) {
+    // One that is made again under its name is another one.
+    if (known == pools_.end() || PoolDigest(known->second) != PoolDigest(*pool)) {
       backoff_.PoolChanged(name, pool->provider.empty() ? options_.provider : pool->provider);
       guard_.PoolChanged(name);
     }

@@ -413,6 +413,61 @@ TEST_F(HookTest, PoolsGiveLabelsTaintsAndProvider) {
   EXPECT_EQ(fresh.ExpectedNode(The(), {&pool})->meta.labels.Get("team"), "ml");
 }
 
+// Pools of one type each; the first is the cheaper one.
+class PoolGoneTest : public HookTest {
+ protected:
+  PoolGoneTest() {
+    pools_.resize(2);
+    pools_[0].meta.name = "first";
+    pools_[0].instance_types = {"g.1"};
+    pools_[0].labels.Set("team", "ml");
+    pools_[1].meta.name = "second";
+    pools_[1].instance_types = {"h.1"};
+  }
+  // Before its machine is ordered the pool goes; the request fails, and is gone.
+  void LoseThePool() {
+    StepAndApply(demand_);
+    ASSERT_EQ(The().pool, "first");
+    lost_ = pools_.front();
+    pools_.erase(pools_.begin());
+    EXPECT_TRUE(All<model::LaunchNode>(StepAndApply()).empty());
+    EXPECT_EQ(ThePhase(), Phase::kFailed);
+    EXPECT_EQ(The().failure, FailureName(FailureClass::kConfig));
+    EXPECT_EQ(The().message, "NodePool first is gone, or was never in force in this process");
+    for (int i = 0; i < 3 && !requests_.empty(); ++i) {
+      StepAndApply();
+      Answer(false, absl::OkStatus());
+    }
+    ASSERT_TRUE(requests_.empty());
+  }
+  const Demand demand_ = {Item("team/a", Spec(1000, 4, 1), 1)};
+  model::NodePool lost_;
+};
+
+TEST_F(PoolGoneTest, NothingIsLaunchedForItAndAnotherOneServes) {
+  LoseThePool();
+  StepAndApply(demand_);
+  ASSERT_EQ(requests_.size(), 1u);
+  EXPECT_EQ(The().pool, "second");
+}
+
+TEST_F(PoolGoneTest, MadeAgainItBeginsWithoutBackoff) {
+  LoseThePool();
+  StepAndApply();
+  pools_.insert(pools_.begin(), lost_);
+  StepAndApply(demand_);
+  ASSERT_EQ(requests_.size(), 1u);
+  EXPECT_EQ(The().pool, "first");
+}
+
+TEST_F(PoolGoneTest, WhatIsOrderedStays) {
+  Buy();
+  pools_.erase(pools_.begin());
+  Answer(true, absl::OkStatus());
+  StepAndApply();
+  EXPECT_EQ(ThePhase(), Phase::kLaunched);
+}
+
 TEST_F(HookTest, DisabledHookDoesNothing) {
   BuyReady();
   options_.enabled = false;

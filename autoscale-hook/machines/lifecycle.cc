@@ -70,6 +70,14 @@ bool TakeLaunchAnswer(MachineView& view, StepContext& context) {
   return true;
 }
 
+// Its NodePool has gone since it was decided, so its labels and taints are not known any more: a
+// machine without them would take pods that the pool kept away.
+bool HasLostItsPool(const NodeRequest& request, const StepContext& context) {
+  return !request.pool.empty() &&
+         std::none_of(context.pools.begin(), context.pools.end(),
+                      [&](const model::NodePool* pool) { return pool->meta.name == request.pool; });
+}
+
 // Sends the launch once in the life of this process, and again after an answer of unknown outcome.
 // A provider whose machines live in the process (kwok) has lost them with the former
 // process. For every other provider it is the same machine, by the name of the request.
@@ -84,8 +92,13 @@ void SendLaunch(MachineView& view, StepContext& context) {
   }
   if (!launch.MayGo(context.now)) return context.WakeAt(launch.due());
   absl::StatusOr<model::Node> node = context.hook.ExpectedNode(view.request());
+  if (HasLostItsPool(view.request(), context)) {
+    node = absl::NotFoundError(absl::StrCat("NodePool ", view.request().pool,
+                                            " is gone, or was never in force in this process"));
+  }
   if (!node.ok()) {
-    // A launched machine may come although its type is no longer in the catalogue.
+    // A launched machine may come although its type is no longer in the catalogue,
+    // or its pool is gone.
     if (view.request().phase == Phase::kPending) {
       Fail(view, context, FailureClass::kConfig, MayHaveLaunched(*view.machine),
            node.status().message());
