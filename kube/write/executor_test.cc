@@ -17,6 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 TEST_F(ExecutorTest, AConditionThatAnotherSchedulerWroteMeanwhileStays) {
   const std::string path = "/apis/scheduling.run.ai/v2alpha2/namespaces/ns/podgroups/g";

@@ -143,8 +143,8 @@ class Truth {
   [[nodiscard]] bool RunsForGood(const PodRow& row) const;
   // It asks for whole GPUs and stays within the quotas of its queue, and on one node it would have
   // room if preemptible pods left, of queues beside its own that hold their quota of GPUs without
-  // any preemptible pod; and nothing is on its way that could give it room: no pod leaves, no node
-  // is coming (truth_reclaim.cc).
+  // any preemptible pod; nothing else waits in its queue that exceeds the quota; and nothing is on
+  // its way that could give it room: no pod leaves, no node is coming (truth_reclaim.cc).
   [[nodiscard]] bool CouldReclaim(const Workload& workload) const;
   // The code that a verdict about this pod must have; "" where the truth does not know.
   [[nodiscard]] std::string PolicyCode(const Workload& workload) const;
@@ -216,6 +216,8 @@ class Truth {
   [[nodiscard]] bool MayBeReclaimed(const PodRow& row) const;
   // What the queue holds of GPUs that MayBeReclaimed() does not free.
   [[nodiscard]] int64_t KeptGpus(const std::string& queue) const;
+  // Something that waits there asks for more than the queue's quota leaves.
+  [[nodiscard]] bool IsHeldUp(const std::string& queue) const;
   [[nodiscard]] bool IsRoomComing() const;
   [[nodiscard]] int64_t CountIn(const std::string& ns, const std::string& app,
                                 const std::string& key, const std::string& domain,

@@ -57,6 +57,19 @@ bool Truth::IsRoomComing() const {
   return leaves || ordered;
 }
 
+// A queue has its turn by the first in its line, so one that asks for more than the quota may hold
+// up those behind it: victims of a queue with a higher priority take back what they gave
+// (docs/queues.md).
+bool Truth::IsHeldUp(const std::string& queue) const {
+  const std::vector<Workload> waiting = Waiting();
+  return std::any_of(waiting.begin(), waiting.end(), [&](const Workload& other) {
+    if (other.queue != queue) return false;
+    Amounts more;
+    for (int64_t i = other.needed(); i > 0; --i) more += other.waiting.front()->facts.requests;
+    return !OverQuota(queue, more).empty();
+  });
+}
+
 bool Truth::CouldReclaim(const Workload& workload) const {
   const PodFacts& pod = workload.waiting.front()->facts;
   if (!pod.plain || pod.guest() || pod.requests.gpu < 1000 || !workload.part.empty()) return false;
@@ -74,7 +87,7 @@ bool Truth::CouldReclaim(const Workload& workload) const {
     if (name == own.name || other.parent != own.parent || other.odd || !IsLeaf(name)) continue;
     if (other.gpu_quota != kNoLimit && KeptGpus(name) >= other.gpu_quota) givers.insert(name);
   }
-  if (givers.empty()) return false;
+  if (givers.empty() || IsHeldUp(workload.queue)) return false;
   return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& entry) {
     const NodeFacts& node = entry.second.facts;
     if (!node.ready || node.tainted || node.unschedulable) return false;

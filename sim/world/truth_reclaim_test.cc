@@ -76,6 +76,16 @@ TEST_F(TruthReclaimTest, NotBeyondItsQuota) {
   EXPECT_FALSE(Could());
 }
 
+// The queue has its turn by the first in its line.
+TEST_F(TruthReclaimTest, NotBesideWhatExceedsItsQuota) {
+  Hold(8);
+  Pod("waits", "taker", 2, "");
+  Pod("small", "taker", 4, "");
+  EXPECT_TRUE(Could());
+  Pod("large", "taker", 5, "");
+  EXPECT_FALSE(Could());
+}
+
 TEST_F(TruthReclaimTest, NotWhatTheQuotaOfTheOtherKeeps) {
   Queue("other", 1);
   Hold(4);
