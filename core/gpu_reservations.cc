@@ -413,19 +413,22 @@ void GpuReservations::Serve(const GroupKey& key, absl::Time now, const InUse& in
     }
     Delete(name, pod, now, due, out);
   }
+  if (!group.pods.empty()) group.may_come_until = absl::InfinitePast();
   if (std::exchange(group.failed, false)) group.rest_until = now + backoff_.Pause(++group.failures);
   const bool named = named_.contains(key.second);
   const bool used = in_use(key.first, key.second);
   if (group.waiting.empty() && !named && !used) {
     Close(key, false, out);
     ServeIdle(group, now, due, out);
-    const bool awaited = group.creation.open() && due != absl::InfiniteFuture();
+    const bool awaited =
+        (group.creation.open() && due != absl::InfiniteFuture()) || now < group.may_come_until;
     TellComing(key, group.pods.empty() && awaited, out);
     SetTimer(key, group, due);
     if (group.pods.empty() && due == absl::InfiniteFuture()) groups_.erase(at);
     return;
   }
-  TellComing(key, false, out);
+  // Told before the pods that failed give their parts back.
+  TellComing(key, group.waiting.empty() && now < group.may_come_until, out);
   group.idle_since = absl::InfiniteFuture();
   const Reservation* live = Live(group);
   const std::string obstacle = Obstacle(key, live);
@@ -456,6 +459,7 @@ void GpuReservations::ServeIdle(Group& group, absl::Time now, absl::Time& due, O
   if (group.pods.empty()) {
     // A creation in flight is awaited, and its pod deleted then.
     if (!group.creation.MayGo(now)) due = std::min(due, group.creation.due());
+    if (now < group.may_come_until) due = std::min(due, group.may_come_until);
     return;
   }
   group.idle_since = std::min(group.idle_since, now);
@@ -487,6 +491,7 @@ void GpuReservations::ServeMissing(const GroupKey& key, Group& group, bool used,
       FailWaiting(group, absl::StrCat("the reservation pod of the shared GPU on node ", key.first,
                                       " did not get its device within ",
                                       absl::FormatDuration(options_.index_timeout)));
+      if (group.creation.open()) group.may_come_until = now + kDoubtLasts;
       group.creation.Settle();
       for (auto& [name, pod] : group.pods) Delete(name, pod, now, due, out);
       return;

@@ -14,6 +14,8 @@
 //   KAI's reservation pods have other names and are recognised by their label.
 // - The waiting pods fail, and the reservation pod is deleted, if there is no device within
 //   index_timeout, the kubelet refused the pod, or the server refused the creation for certain.
+// - A creation that no pod waits for any more may become a pod all the same: for kDoubtLasts, or
+//   until the watch shows it, it counts as one that comes (Coming).
 // - If no pod shares the GPU (neither in the state, nor by the label of any live pod), the
 //   reservation pod is deleted after idle_grace.
 // - The watch omits pods that have ended: a pod that vanishes without a device has failed. A pod
@@ -147,6 +149,8 @@ class GpuReservations {
     WriteAttempts creation;
     // Since then the server says that the pod exists, and the watch does not show it.
     absl::Time unseen_since = absl::InfiniteFuture();
+    // No pod waits for its creation any more, but what was sent may become a pod until then.
+    absl::Time may_come_until = absl::InfinitePast();
     int failures = 0;                              // of its pods, in a row
     bool failed = false;                           // since the last look
     absl::Time rest_until = absl::InfinitePast();  // no creation before, unless a pod waits

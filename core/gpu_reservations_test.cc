@@ -183,6 +183,35 @@ TEST_F(GpuReservationsTest, ACreationThatNothingBecomesOfTimesOutToo) {
   EXPECT_THAT(Of<model::CreateGpuReservation>(Step(41)), SizeIs(1));
 }
 
+// It takes a GPU when it comes: after a pause, or a jump of the clock, the watch may be behind.
+TEST_F(GpuReservationsTest, WhatNoPodWaitsForAnyMoreMayStillCome) {
+  Hold("a", {"g"});
+  Step(0);
+  book_.Created("n1", "g", absl::OkStatus(), At(0));
+  const auto comes = [](const GpuReservations::Outcome& of) {
+    return of.coming.empty() ? std::string("as before") : of.coming.back().comes ? "yes" : "no";
+  };
+  const auto outcome = Step(40);
+  EXPECT_THAT(outcome.failed, SizeIs(1));
+  EXPECT_EQ(comes(outcome), "yes") << "in the step in which the pod gives its part back";
+  used_.clear();
+  EXPECT_EQ(comes(Step(41)), "as before");
+  Show(ReservationPod("n1", "g"));
+  EXPECT_EQ(comes(Step(42)), "no") << "it is there";
+  EXPECT_THAT(Of<model::DeletePod>(Step(60)), SizeIs(1));
+}
+
+TEST_F(GpuReservationsTest, WhatHasNotComeForLongDoesNotComeAnyMore) {
+  Hold("a", {"g"});
+  Step(0);
+  used_.clear();
+  EXPECT_EQ(Step(40).coming.size(), 1u);
+  ASSERT_EQ(book_.wake_at(), At(130));
+  const auto outcome = Step(130);
+  ASSERT_EQ(outcome.coming.size(), 1u);
+  EXPECT_FALSE(outcome.coming[0].comes);
+}
+
 TEST_F(GpuReservationsTest, OneThatTheKubeletRefusesIsDeletedAndFailsPodsThatWait) {
   Hold("a", {"g"});
   Step(0);
