@@ -250,9 +250,10 @@ void MachineChecks::NoteUseless(const Machine& machine) {
   }
 }
 
-// A type that has turned out to be too small for a pod is not bought for that pod again.
+// A type that has turned out to be too small for a pod is not bought for that pod again. What a
+// type brings is learned by pool, and anew when a pool changes: worlds with pools are not judged.
 void MachineChecks::NoteTooSmall(const Machine& machine) {
-  if (machine.uninvited) return;
+  if (machine.uninvited || truth_->pools().Any()) return;
   const auto reasons = reasons_.find(machine.uid);
   const auto node = truth_->nodes().find(machine.node);
   if (reasons == reasons_.end() || node == truth_->nodes().end()) return;
