@@ -22,18 +22,32 @@ struct PodVolumes {
   absl::flat_hash_set<absl::string_view> there;   // of `shared`: another pod adds nothing by it
 };
 
-// What a pod shares with one that only waits for its place is not there yet: until that one comes,
-// what makes room for it has its own volumes attached.
-bool IsThere(const state::PodRecord& pod, framework::Capacity capacity) {
-  return capacity != Capacity::kNow || state::HoldsNode(pod.status);
+bool Attaches(const Context& context, const state::PodRecord& pod, absl::string_view driver) {
+  const auto& attached = context.state.pod_class(pod.pod_class).spec->volume_needs->attached;
+  return std::any_of(attached.begin(), attached.end(),
+                     [&](const model::AttachedVolumeNeed& need) { return need.driver == driver; });
+}
+
+// Whether a volume that the pod uses needs no room for another one. A pod that only waits for its
+// place attaches nothing yet. And it waits for the room of what leaves: a pod that shares a volume
+// with that must not keep the volume there in its stead.
+bool IsThere(const state::PodRecord& pod, framework::Capacity capacity, bool some_wait) {
+  if (capacity != Capacity::kNow) return true;
+  return some_wait ? state::HoldsNode(pod.status) && state::IsAllocated(pod.status)
+                   : state::HoldsNode(pod.status);
 }
 
 PodVolumes VolumesOfPods(const Context& context, const state::NodeInfo& node,
                          absl::string_view driver) {
+  const bool some_wait = std::any_of(node.pods.begin(), node.pods.end(), [&](state::PodId id) {
+    const state::PodRecord& pod = context.state.pod(id);
+    return pod.status == state::PodStatus::kPipelined && Attaches(context, pod, driver);
+  });
   PodVolumes volumes;
   for (const state::PodId id : node.pods) {
     const state::PodRecord& pod = context.state.pod(id);
     if (!InTheWay(pod, context.capacity)) continue;
+    const bool there = IsThere(pod, context.capacity, some_wait);
     const model::PodSpec& spec = *context.state.pod_class(pod.pod_class).spec;
     for (const model::AttachedVolumeNeed& need : spec.volume_needs->attached) {
       if (need.driver != driver) continue;
@@ -42,7 +56,7 @@ PodVolumes VolumesOfPods(const Context& context, const state::NodeInfo& node,
         continue;
       }
       volumes.shared.insert(need.volume);
-      if (IsThere(pod, context.capacity)) volumes.there.insert(need.volume);
+      if (there) volumes.there.insert(need.volume);
     }
   }
   return volumes;
@@ -67,12 +81,12 @@ bool FitsLimit(const Context& context, const state::NodeInfo& node,
                absl::Span<const model::AttachedVolumeNeed> wanted, int64_t limit) {
   const std::string& driver = wanted.front().driver;
   const PodVolumes of_pods = VolumesOfPods(context, node, driver);
-  int64_t added = 0;     // to what is attached now
-  int64_t promised = 0;  // of those, counted among `shared` already
+  int64_t added = 0;    // to what stays attached
+  int64_t counted = 0;  // of those, among `shared` already
   for (const model::AttachedVolumeNeed& need : wanted) {
     if (!need.volume.empty() && of_pods.there.contains(need.volume)) continue;
     ++added;
-    if (!need.volume.empty() && of_pods.shared.contains(need.volume)) ++promised;
+    if (!need.volume.empty() && of_pods.shared.contains(need.volume)) ++counted;
   }
   if (added == 0) return true;
   int64_t left = 0;
@@ -83,7 +97,7 @@ bool FitsLimit(const Context& context, const state::NodeInfo& node,
     context.state.volumes().ForEachAttachment(node.name(), driver, count_left);
   }
   const auto shared = static_cast<int64_t>(of_pods.shared.size());
-  return of_pods.own + shared + left + added - promised <= limit;
+  return of_pods.own + shared + left + added - counted <= limit;
 }
 
 }  // namespace

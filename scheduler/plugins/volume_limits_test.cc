@@ -187,6 +187,22 @@ TEST_F(VolumeLimitsTest, WhatIsSharedWithAPromisedPodIsNotThereYet) {
   EXPECT_EQ(Why(*limits, "n", Capacity::kNow), "") << "shared counts once";
 }
 
+// The successor of a victim would keep the volume there that the promise takes the room of.
+TEST_F(VolumeLimitsTest, WhatIsSharedWithAPodThatLeavesKeepsNoRoomFromAPromise) {
+  const auto limits = Only("NodeVolumeLimits");
+  for (const char* name : {"a", "shared"}) PutClaim(name);
+  PutLimits({{kDriver, 1}});
+  AddPod(Deleting(On("n", PodWith("leaves", {"shared"}))));
+  AddPod(PodWith("promised", {"a"}));
+  WaitingWith({"shared"});
+  EXPECT_EQ(Why(*limits, "n", Capacity::kNow), "") << "it is attached";
+  state::Transaction txn(state_);
+  txn.Pipeline(state_.FindPod("ns", "promised"), state_.FindNode("n"));
+  EXPECT_EQ(Why(*limits, "n", Capacity::kNow), kTooMany);
+  PutLimits({{kDriver, 2}});
+  EXPECT_EQ(Why(*limits, "n", Capacity::kNow), "");
+}
+
 TEST_F(VolumeLimitsTest, AgreesWithUpstreamsSum) {
   const unsigned seed = std::random_device()();
   SCOPED_TRACE(::testing::Message() << "seed " << seed);
