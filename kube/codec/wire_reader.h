@@ -31,29 +31,20 @@ class WireReader {
 
   // Reads the next field with its payload; false at the end or on an error.
   bool Next() {
-    if (next_ == end_) return false;
-    uint64_t tag = 0;
-    if (!ReadVarint(tag)) return false;
-    field_ = static_cast<uint32_t>(tag >> 3);
-    if (field_ == 0 || tag > UINT32_MAX) return Fail();
-    type_ = static_cast<Type>(tag & 7);
-    switch (type_) {
-      case Type::kVarint:
-        return ReadVarint(value_);
-      case Type::kFixed64:
-        return Skip(8);
-      case Type::kBytes: {
-        uint64_t size = 0;
-        if (!ReadVarint(size)) return false;
-        if (size > static_cast<uint64_t>(end_ - next_)) return Fail();
-        bytes_ = absl::string_view(next_, static_cast<size_t>(size));
-        next_ += size;
+    // Nearly every field is a short text or message, with a tag of one byte. This much is inlined.
+    if (end_ - next_ >= 2) {
+      const auto tag = static_cast<unsigned char>(next_[0]);
+      const auto size = static_cast<unsigned char>(next_[1]);
+      if ((tag & kTagOfShortBytes) == static_cast<unsigned char>(Type::kBytes) && tag > 7 &&
+          size < 0x80 && size <= end_ - next_ - 2) {
+        field_ = tag >> 3;
+        type_ = Type::kBytes;
+        bytes_ = absl::string_view(next_ + 2, size);
+        next_ += 2 + size;
         return true;
       }
-      case Type::kFixed32:
-        return Skip(4);
     }
-    return Fail();
+    return NextOfAnyForm();
   }
 
   [[nodiscard]] uint32_t field() const { return field_; }
@@ -84,6 +75,34 @@ class WireReader {
  private:
   enum class Type : uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
+  // The type of a tag, and the bit that says that it goes on in another byte.
+  static constexpr unsigned char kTagOfShortBytes = 0x87;
+
+  [[gnu::noinline]] bool NextOfAnyForm() {
+    if (next_ == end_) return false;
+    uint64_t tag = 0;
+    if (!ReadVarint(tag)) return false;
+    field_ = static_cast<uint32_t>(tag >> 3);
+    if (field_ == 0 || tag > UINT32_MAX) return Fail();
+    type_ = static_cast<Type>(tag & 7);
+    switch (type_) {
+      case Type::kVarint:
+        return ReadVarint(value_);
+      case Type::kFixed64:
+        return Skip(8);
+      case Type::kBytes: {
+        uint64_t size = 0;
+        if (!ReadVarint(size)) return false;
+        if (size > static_cast<uint64_t>(end_ - next_)) return Fail();
+        bytes_ = absl::string_view(next_, static_cast<size_t>(size));
+        next_ += size;
+        return true;
+      }
+      case Type::kFixed32:
+        return Skip(4);
+    }
+    return Fail();
+  }
   bool Fail() {
     failed_ = true;
     next_ = end_;
