@@ -34,10 +34,6 @@ inline Outcome OutcomeOf(const absl::Status& status, bool in_doubt) {
   return Outcome::kRefused;
 }
 
-// Answers in a row that did not judge the write (WriteAttempts::IsPutOff) and that count as a
-// refusal.
-inline constexpr int64_t kPutOffsThatRefuse = 5;
-
 // A fresh watch shows what was written so long ago, and no request travels for so long.
 inline constexpr absl::Duration kDoubtLasts = absl::Seconds(90);
 
@@ -80,7 +76,7 @@ class WriteAttempts {
   [[nodiscard]] bool failed() const { return failures_ > 0 && !in_flight_ && !accepted_; }
   // `status`, the last answer, neither did the write nor judged it: 429, 401 or no leader
   // (Aborted), or its turn came too late (Cancelled). It is repeated as it is, and nothing is told
-  // of it.
+  // of it. The last of kPutOffsThatRefuse answers Aborted in a row counts as a refusal.
   [[nodiscard]] bool IsPutOff(const absl::Status& status) const {
     return absl::IsCancelled(status) || (absl::IsAborted(status) && failures_ < kPutOffsThatRefuse);
   }
@@ -140,6 +136,8 @@ class WriteAttempts {
   }
 
  private:
+  static constexpr int64_t kPutOffsThatRefuse = 5;
+
   absl::Time due_ = absl::InfinitePast(), unknown_at_ = absl::InfinitePast();
   int32_t failures_ = 0, unseen_ = 0;  // bindings have one of these for each pod in progress
   bool in_flight_ = false, accepted_ = false, in_doubt_ = false;

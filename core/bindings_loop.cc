@@ -101,16 +101,14 @@ uint64_t DecisionLoop::Impl::Send(model::Action action) {
 
 const model::StringMap& DecisionLoop::Impl::StartAnnotations(const state::PodRecord& pod) {
   const std::string& queue = state.QueueOf(pod);
-  const bool preemptible = state.workload(pod.workload).preemptible;
+  const model::Preemptibility started_as = state.workload(pod.workload).preemptibility();
   auto& [known, last] = last_start_annotations;
-  if (last.empty() || known.first != queue || known.second != preemptible) {
-    known = {queue, preemptible};
+  if (last.empty() || known.first != queue || known.second != started_as) {
+    known = {queue, started_as};
     model::StringMap& made = start_annotations[known];
     if (made.empty()) {
       const std::optional<queues::QueueId> id = tree.FindEver(queue);
       const std::string parent = id.has_value() ? tree.Spec(*id).parent : "";
-      const auto started_as = preemptible ? model::Preemptibility::kPreemptible
-                                          : model::Preemptibility::kNonPreemptible;
       made = {{model::kLastStartAnnotation, timestamp},
               {model::kStartedUnderAnnotation,
                parent.empty() ? queue : absl::StrCat(parent, "/", queue)},

@@ -394,8 +394,8 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   StepResult* sending = nullptr;
   absl::Time sending_at = absl::InfinitePast();
   std::string timestamp;  // of sending_at (AnnotationTime)
-  // StartAnnotations by queue, and whether preemptible; and those asked for last.
-  using StartKey = std::pair<std::string, bool>;
+  // StartAnnotations by queue and preemptibility; and those asked for last.
+  using StartKey = std::pair<std::string, model::Preemptibility>;
   absl::flat_hash_map<StartKey, model::StringMap> start_annotations;
   std::pair<StartKey, model::StringMap> last_start_annotations;
   std::vector<model::EmitEvent> events;  // to be sent with the next step

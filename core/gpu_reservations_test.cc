@@ -67,6 +67,16 @@ class GpuReservationsTest : public ::testing::Test {
     book_.Hold({"ns", pod, absl::StrCat("uid-ns-", pod), node, {}}, groups, "0.50");
     for (const std::string& group : groups) used_.insert({node, group});
   }
+  // Pod "a" with these config maps is held for group "g", whose device is known.
+  void HoldWithConfigMaps(std::vector<std::string> names) {
+    PodBuilder pod("ns", "a");
+    pod.GpuFraction(500).Annotation(model::kSharedGpuConfigMapAnnotation, "job-x-shared-gpu");
+    model::Pod mutated = pod.Build();
+    mutated.spec.config_map_names = std::move(names);
+    Show(mutated);
+    Show(ReservationPod("n1", "g", "GPU-1"));
+    Hold("a", {"g"});
+  }
   // The pod is bound and the watch shows it.
   void Show(const model::Pod& pod) { book_.PodChanged(pod); }
   void Gone(const model::Pod& pod) { book_.PodGone(pod.meta.ns, pod.meta.name, pod.meta.uid); }
@@ -354,13 +364,7 @@ TEST_F(GpuReservationsTest, ANodeThatIsGoneFailsWhatWaitsForIt) {
 }
 
 TEST_F(GpuReservationsTest, AConfigMapThatIsRefusedFailsThePod) {
-  PodBuilder pod("ns", "a");
-  pod.GpuFraction(500).Annotation(model::kSharedGpuConfigMapAnnotation, "job-x-shared-gpu");
-  model::Pod mutated = pod.Build();
-  mutated.spec.config_map_names = {"job-x-shared-gpu-0", "job-x-shared-gpu-0-evar", "own"};
-  Show(mutated);
-  Show(ReservationPod("n1", "g", "GPU-1"));
-  Hold("a", {"g"});
+  HoldWithConfigMaps({"job-x-shared-gpu-0", "job-x-shared-gpu-0-evar", "own"});
   EXPECT_THAT(Of<model::ApplyConfigMap>(Step(0)), SizeIs(2));
   book_.ConfigMapApplied("ns", "a", "uid-ns-a", "job-x-shared-gpu-0",
                          absl::PermissionDeniedError("config maps"), At(0));
@@ -371,13 +375,7 @@ TEST_F(GpuReservationsTest, AConfigMapThatIsRefusedFailsThePod) {
 }
 
 TEST_F(GpuReservationsTest, AConfigMapThatIsPutOffIsWrittenAgain) {
-  PodBuilder pod("ns", "a");
-  pod.GpuFraction(500).Annotation(model::kSharedGpuConfigMapAnnotation, "job-x-shared-gpu");
-  model::Pod mutated = pod.Build();
-  mutated.spec.config_map_names = {"job-x-shared-gpu-0"};
-  Show(mutated);
-  Show(ReservationPod("n1", "g", "GPU-1"));
-  Hold("a", {"g"});
+  HoldWithConfigMaps({"job-x-shared-gpu-0"});
   ASSERT_THAT(Of<model::ApplyConfigMap>(Step(0)), SizeIs(1));
   book_.ConfigMapApplied("ns", "a", "uid-ns-a", "job-x-shared-gpu-0", absl::CancelledError("late"),
                          At(0));
@@ -391,13 +389,7 @@ TEST_F(GpuReservationsTest, AConfigMapThatIsPutOffIsWrittenAgain) {
 }
 
 TEST_F(GpuReservationsTest, AConfigMapOfUnknownOutcomeIsWrittenAgainAndNoRefusalOfItIsCertain) {
-  PodBuilder pod("ns", "a");
-  pod.GpuFraction(500).Annotation(model::kSharedGpuConfigMapAnnotation, "job-x-shared-gpu");
-  model::Pod mutated = pod.Build();
-  mutated.spec.config_map_names = {"job-x-shared-gpu-0"};
-  Show(mutated);
-  Show(ReservationPod("n1", "g", "GPU-1"));
-  Hold("a", {"g"});
+  HoldWithConfigMaps({"job-x-shared-gpu-0"});
   EXPECT_THAT(Of<model::ApplyConfigMap>(Step(0)), SizeIs(1));
   int64_t now = 0;
   for (const int64_t pause : {1, 2, 4}) {
@@ -511,13 +503,7 @@ TEST_F(GpuReservationsTest, ReservationPodsOfKaiAreAsGoodAsOurs) {
 }
 
 TEST_F(GpuReservationsTest, KaisConfigMapsAreWrittenBeforeTheBinding) {
-  PodBuilder pod("ns", "a");
-  pod.GpuFraction(500).Annotation(model::kSharedGpuConfigMapAnnotation, "job-x-shared-gpu");
-  model::Pod mutated = pod.Build();
-  mutated.spec.config_map_names = {"job-x-shared-gpu-0", "job-x-shared-gpu-0-evar", "own"};
-  Show(mutated);
-  Show(ReservationPod("n1", "g", "GPU-1"));
-  Hold("a", {"g"});
+  HoldWithConfigMaps({"job-x-shared-gpu-0", "job-x-shared-gpu-0-evar", "own"});
   const auto asked = Step(0);
   const auto maps = Of<model::ApplyConfigMap>(asked);
   EXPECT_THAT(asked.bindings, IsEmpty());

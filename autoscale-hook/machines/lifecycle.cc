@@ -70,12 +70,16 @@ bool TakeLaunchAnswer(MachineView& view, StepContext& context) {
   return true;
 }
 
-// Its NodePool has gone since it was decided, so its labels and taints are not known any more: a
-// machine without them would take pods that the pool kept away.
-bool HasLostItsPool(const NodeRequest& request, const StepContext& context) {
-  return !request.pool.empty() &&
-         std::none_of(context.pools.begin(), context.pools.end(),
-                      [&](const model::NodePool* pool) { return pool->meta.name == request.pool; });
+// The node to be launched. If its NodePool has gone since it was decided, its labels and taints are
+// not known any more: a machine without them would take pods that the pool kept away.
+absl::StatusOr<model::Node> NodeToLaunch(const NodeRequest& request, const StepContext& context) {
+  const bool has_pool =
+      request.pool.empty() ||
+      std::any_of(context.pools.begin(), context.pools.end(),
+                  [&](const model::NodePool* pool) { return pool->meta.name == request.pool; });
+  if (has_pool) return context.hook.ExpectedNode(request);
+  return absl::NotFoundError(
+      absl::StrCat("NodePool ", request.pool, " is gone, or was never in force in this process"));
 }
 
 // Sends the launch once in the life of this process, and again after an answer of unknown outcome.
@@ -91,14 +95,10 @@ void SendLaunch(MachineView& view, StepContext& context) {
     return;
   }
   if (!launch.MayGo(context.now)) return context.WakeAt(launch.due());
-  absl::StatusOr<model::Node> node = context.hook.ExpectedNode(view.request());
-  if (HasLostItsPool(view.request(), context)) {
-    node = absl::NotFoundError(absl::StrCat("NodePool ", view.request().pool,
-                                            " is gone, or was never in force in this process"));
-  }
+  absl::StatusOr<model::Node> node = NodeToLaunch(view.request(), context);
   if (!node.ok()) {
-    // A launched machine may come although its type is no longer in the catalogue,
-    // or its pool is gone.
+    // A launched machine may come although its type is no longer in the catalogue, or its pool is
+    // gone.
     if (view.request().phase == Phase::kPending) {
       Fail(view, context, FailureClass::kConfig, MayHaveLaunched(*view.machine),
            node.status().message());

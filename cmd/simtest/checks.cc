@@ -196,12 +196,13 @@ void Checks::CheckLiveness() {
       JudgeWait(workload, preempts_since_, preempts, kPreemptWithin, "preempt",
                 "may evict pods of its queue");
     }
-    if (!truth_->FitsNow(workload) && truth_->CouldReclaim(workload)) {
+    const bool fits_now = truth_->FitsNow(workload);
+    if (!fits_now && truth_->CouldReclaim(workload)) {
       JudgeWait(workload, reclaims_since_, reclaims,
                 still ? kReclaimWithin : absl::InfiniteDuration(), "reclaim",
                 "may reclaim GPUs of other queues");
     }
-    if (truth_->FitsNow(workload)) {
+    if (fits_now) {
       JudgeWait(workload, fits_since_, fits, kPlaceWithin, "liveness", "fits into idle room");
     } else if (CanBeBought(workload)) {
       JudgeWait(workload, buyable_since_, buyable, kBuyWithin, "liveness", "could have a machine");

@@ -275,8 +275,7 @@ void MachineChecks::NoteTooSmall(const Machine& machine) {
 
 bool MachineChecks::HasNode(const Machine& machine) const {
   const auto node = truth_->nodes().find(machine.node);
-  return node != truth_->nodes().end() &&
-         node->second.facts.provider_id == absl::StrCat("sim://", machine.id);
+  return node != truth_->nodes().end() && node->second.facts.provider_id == machine.provider_id();
 }
 
 bool MachineChecks::IsThere(const Machine& machine) const {

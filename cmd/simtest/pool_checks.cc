@@ -108,7 +108,7 @@ void PoolChecks::CheckCap(const std::string& pool, const std::string& request, a
 const PoolChecks::Machine* PoolChecks::MachineOf(const Json& node) const {
   const std::string id = TextAt(node, {"spec", "providerID"});
   for (const Machine& machine : cloud_->machines()) {
-    if (id == absl::StrCat("sim://", machine.id)) return &machine;
+    if (id == machine.provider_id()) return &machine;
   }
   return nullptr;
 }

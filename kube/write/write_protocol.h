@@ -79,7 +79,9 @@ struct Decision {
     kDone,      // `status` is the answer
     kContinue,  // Next() at once: another request of the same attempt
     kFollowUp,  // `status` is the answer; Next() when nothing more urgent is to be written
-    kRetry,  // of an event: Next() after a pause, if attempts are left; else `status` is the answer
+    // Of an event, or of what follows a write: Next() after a pause, if attempts are left; else
+    // `status` is the answer.
+    kRetry,
   };
   Next next = Next::kDone;
   absl::Status status;

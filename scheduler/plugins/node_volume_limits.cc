@@ -33,16 +33,17 @@ bool Attaches(const Context& context, const state::PodRecord& pod, absl::string_
 // with that must not keep the volume there in its stead.
 bool IsThere(const state::PodRecord& pod, framework::Capacity capacity, bool some_wait) {
   if (capacity != Capacity::kNow) return true;
-  return some_wait ? state::HoldsNode(pod.status) && state::IsAllocated(pod.status)
-                   : state::HoldsNode(pod.status);
+  return state::HoldsNode(pod.status) && (!some_wait || state::IsAllocated(pod.status));
 }
 
 PodVolumes VolumesOfPods(const Context& context, const state::NodeInfo& node,
                          absl::string_view driver) {
-  const bool some_wait = std::any_of(node.pods.begin(), node.pods.end(), [&](state::PodId id) {
-    const state::PodRecord& pod = context.state.pod(id);
-    return pod.status == state::PodStatus::kPipelined && Attaches(context, pod, driver);
-  });
+  const bool some_wait =
+      context.capacity == Capacity::kNow &&
+      std::any_of(node.pods.begin(), node.pods.end(), [&](state::PodId id) {
+        const state::PodRecord& pod = context.state.pod(id);
+        return pod.status == state::PodStatus::kPipelined && Attaches(context, pod, driver);
+      });
   PodVolumes volumes;
   for (const state::PodId id : node.pods) {
     const state::PodRecord& pod = context.state.pod(id);
@@ -81,12 +82,12 @@ bool FitsLimit(const Context& context, const state::NodeInfo& node,
                absl::Span<const model::AttachedVolumeNeed> wanted, int64_t limit) {
   const std::string& driver = wanted.front().driver;
   const PodVolumes of_pods = VolumesOfPods(context, node, driver);
-  int64_t added = 0;    // to what stays attached
-  int64_t counted = 0;  // of those, among `shared` already
-  for (const model::AttachedVolumeNeed& need : wanted) {
-    if (!need.volume.empty() && of_pods.there.contains(need.volume)) continue;
+  int64_t added = 0;                                      // to what stays attached
+  int64_t counted = 0;                                    // of those, among `shared` already
+  for (const model::AttachedVolumeNeed& need : wanted) {  // one of a pod's own has no name
+    if (of_pods.there.contains(need.volume)) continue;
     ++added;
-    if (!need.volume.empty() && of_pods.shared.contains(need.volume)) ++counted;
+    if (of_pods.shared.contains(need.volume)) ++counted;
   }
   if (added == 0) return true;
   int64_t left = 0;

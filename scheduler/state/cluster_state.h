@@ -569,9 +569,11 @@ class ClusterState {
   void ForgetStart(PodId pod);
   // The object of the group is about to go: what runs stays as preemptible as it is.
   void KeepPreemptibility(Workload& workload);
-  // Workload::oldest_start: it may be `record`; or anything.
+  // Workload::oldest_start: it may be `record`; or it is looked for among all. O(1); O(pods).
   void CompareStart(Workload& workload, const PodRecord& record) const;
-  void FindOldestStart(Workload& workload) const;
+  [[nodiscard]] PodId FindOldestStart(const Workload& workload) const;
+  // Is what is known of the pod's start older than what is known of that one's, if there is any?
+  [[nodiscard]] bool IsOlderStart(const PodRecord& record, PodId than) const;
   // What holds while the object of the group does not exist. kByPriority: as the pods say.
   [[nodiscard]] model::Preemptibility KeptBy(const Workload& workload) const;
   void ErasePod(PodId id);

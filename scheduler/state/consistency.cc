@@ -193,14 +193,12 @@ std::string ClusterState::CheckWorkload(const Workload& workload, uint32_t succe
     return absl::StrCat("workload ", workload.name, ": counts by status");
   }
   if (std::string wrong = CheckSets(*this, workload); !wrong.empty()) return wrong;
-  Workload again = workload;
-  FindOldestStart(again);
-  if (workload.oldest_start != again.oldest_start) {
+  if (workload.oldest_start != FindOldestStart(workload)) {
     return absl::StrCat("workload ", workload.name, ": its oldest start");
   }
   const model::Preemptibility kept = KeptBy(workload);
   if (workload.LacksGroup() && kept != model::Preemptibility::kByPriority &&
-      workload.preemptible != (kept == model::Preemptibility::kPreemptible)) {
+      workload.preemptibility() != kept) {
     return absl::StrCat("workload ", workload.name, ": is not as it was started, without PodGroup");
   }
   if (workload.turn != TurnOf(workload)) {

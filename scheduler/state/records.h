@@ -322,6 +322,11 @@ struct Workload {
   absl::Time group_start = absl::InfinitePast();
   Boxed<WorkloadDetails> details;
 
+  // `preemptible`, as a word of its own.
+  [[nodiscard]] model::Preemptibility preemptibility() const {
+    return preemptible ? model::Preemptibility::kPreemptible
+                       : model::Preemptibility::kNonPreemptible;
+  }
   // The PodGroup that its pods name does not exist (yet, or any more).
   [[nodiscard]] bool LacksGroup() const { return is_group && group == nullptr; }
   [[nodiscard]] uint32_t Count(PodStatus s) const { return by_status[static_cast<int>(s)]; }

@@ -16,14 +16,6 @@ namespace fairlead::state {
 
 using model::Preemptibility;
 
-namespace {
-
-Preemptibility AsItRuns(const Workload& workload) {
-  return workload.preemptible ? Preemptibility::kPreemptible : Preemptibility::kNonPreemptible;
-}
-
-}  // namespace
-
 const Shared<std::string>& ClusterState::InternQueue(const std::string& queue) {
   if (queue_name_last_ == nullptr || *queue_name_last_ != queue) {
     queue_name_last_ = queue_names_.Intern(queue);
@@ -91,7 +83,7 @@ void ClusterState::NoteStart(PodId id) {
   if (record.workload == kNoId) return;
   const Workload& workload = workloads_[record.workload];
   if (!workload.LacksGroup() || record.started_as != Preemptibility::kByPriority) return;
-  SetStartedAs(record, AsItRuns(workload));
+  SetStartedAs(record, workload.preemptibility());
 }
 
 void ClusterState::ForgetStart(PodId id) {
@@ -105,7 +97,7 @@ void ClusterState::ForgetStart(PodId id) {
 void ClusterState::KeepPreemptibility(Workload& workload) {
   for (PodId id : workload.pods) {
     if (!HoldsNode(pods_[id].status)) continue;
-    pods_[id].started_as = AsItRuns(workload);
+    pods_[id].started_as = workload.preemptibility();
     CompareStart(workload, pods_[id]);
   }
 }
@@ -114,27 +106,33 @@ void ClusterState::SetStartedAs(PodRecord& record, Preemptibility started_as) {
   Workload& workload = workloads_[record.workload];
   record.started_as = started_as;
   if (workload.oldest_start == record.id) {
-    FindOldestStart(workload);
+    workload.oldest_start = FindOldestStart(workload);
   } else {
     CompareStart(workload, record);
   }
   if (!workload.LacksGroup()) return;
   const Preemptibility kept = KeptBy(workload);
-  if (kept == Preemptibility::kByPriority || kept != AsItRuns(workload)) RenewWorkload(workload.id);
+  if (kept == Preemptibility::kByPriority || kept != workload.preemptibility())
+    RenewWorkload(workload.id);
+}
+
+bool ClusterState::IsOlderStart(const PodRecord& record, PodId than) const {
+  if (record.started_as == Preemptibility::kByPriority) return false;
+  if (than == kNoId) return true;
+  const PodRecord& other = pods_[than];
+  return std::tie(record.creation, record.uid) < std::tie(other.creation, other.uid);
 }
 
 void ClusterState::CompareStart(Workload& workload, const PodRecord& record) const {
-  if (record.started_as == Preemptibility::kByPriority) return;
-  if (workload.oldest_start != kNoId) {
-    const PodRecord& oldest = pods_[workload.oldest_start];
-    if (std::tie(oldest.creation, oldest.uid) <= std::tie(record.creation, record.uid)) return;
-  }
-  workload.oldest_start = record.id;
+  if (IsOlderStart(record, workload.oldest_start)) workload.oldest_start = record.id;
 }
 
-void ClusterState::FindOldestStart(Workload& workload) const {
-  workload.oldest_start = kNoId;
-  for (PodId id : workload.pods) CompareStart(workload, pods_[id]);
+PodId ClusterState::FindOldestStart(const Workload& workload) const {
+  PodId oldest = kNoId;
+  for (PodId id : workload.pods) {
+    if (IsOlderStart(pods_[id], oldest)) oldest = id;
+  }
+  return oldest;
 }
 
 Preemptibility ClusterState::KeptBy(const Workload& workload) const {

@@ -247,7 +247,7 @@ void ClusterState::DetachFromWorkload(PodRecord& record) {
   if (IsAllocated(record.status)) TellReleased(record);
   if (record.status != PodStatus::kSucceeded) {
     workload.pods.erase(std::find(workload.pods.begin(), workload.pods.end(), record.id));
-    if (workload.oldest_start == record.id) FindOldestStart(workload);
+    if (workload.oldest_start == record.id) workload.oldest_start = FindOldestStart(workload);
   }
   record.workload = kNoId;
   TouchWorkload(id);

@@ -183,7 +183,7 @@ void Cloud::Register(size_t index, const model::Node& promised) {
                 {{"name", machine.node},
                  {"labels", labels},
                  {"annotations", MapJson(promised.meta.annotations)}}},
-               {"spec", {{"providerID", absl::StrCat("sim://", machine.id)}, {"taints", taints}}},
+               {"spec", {{"providerID", machine.provider_id()}, {"taints", taints}}},
                {"status", {{"capacity", amounts}, {"allocatable", amounts}}}};
   // The node lifecycle controller takes it off, a while after the node became ready.
   node["spec"]["taints"].push_back({{"key", kNotReadyTaint}, {"effect", "NoSchedule"}});
@@ -239,7 +239,7 @@ void Cloud::Inherit(const std::string& name, int64_t gpus, int64_t price_micro_u
   fields.With("name", name).With("cpu", 8'000 * std::max<int64_t>(1, gpus)).With("gpu", gpus);
   Json node = MakeNode(fields);
   node["metadata"]["labels"]["fairlead.dev/node-request"] = name;
-  node["spec"]["providerID"] = absl::StrCat("sim://", id);
+  node["spec"]["providerID"] = machine.provider_id();
   server_->Create(ResourceType::kNodes, std::move(node), kCloudActor).IgnoreError();
 }
 
@@ -248,7 +248,7 @@ void Cloud::End(size_t index) {
   if (machine.ended != absl::InfiniteFuture()) return;
   machine.ended = time_->now();
   Tell(index);
-  const std::string node = machine.node, id = absl::StrCat("sim://", machine.id);
+  const std::string node = machine.node, id = machine.provider_id();
   time_->After(kTermination, [this, node, id] {
     const Json* object = server_->Find(ResourceType::kNodes, "", node);
     if (object == nullptr || ReadNode(*object).provider_id != id) return;
@@ -272,7 +272,7 @@ void Cloud::Terminate(const model::TerminateNode& terminate, absl::Time sent,
     if (machine.ended != absl::InfiniteFuture()) continue;
     const bool meant = terminate.provider_id.empty()
                            ? machine.request == terminate.request_name
-                           : absl::StrCat("sim://", machine.id) == terminate.provider_id;
+                           : machine.provider_id() == terminate.provider_id;
     if (!meant) continue;
     if (on_terminate_) on_terminate_(machine, sent);
     End(i);
@@ -370,7 +370,7 @@ void CloudProvider::Report(const Cloud::Machine& machine) {
   hook::MachineReport report{name_,
                              machine.request,
                              machine.uid,
-                             absl::StrCat("sim://", machine.id),
+                             machine.provider_id(),
                              hook::MachineState::kRunning,
                              absl::OkStatus()};
   if (machine.ended != absl::InfiniteFuture()) report.state = hook::MachineState::kGone;

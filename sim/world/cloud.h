@@ -60,6 +60,7 @@ class Cloud {
     bool ran_a_pod = false;
     // A second one of a request, or one that came back after its end: no purchase of ours.
     bool uninvited = false;
+    [[nodiscard]] std::string provider_id() const { return "sim://" + id; }
   };
 
   Cloud(EventQueue* time, ApiServer* server, uint64_t seed);

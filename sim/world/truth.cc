@@ -365,9 +365,6 @@ absl::Time Truth::PolicyChangedAt(const std::string& queue) const {
 
 namespace {
 
-// KAI's rule: the class decides, and from 100 on a workload is not preemptible.
-bool IsPreemptible(const ClassRow& row) { return !row.exists || row.value < 100; }
-
 // They may run on the same nodes.
 bool AreAlike(const PodFacts& a, const PodFacts& b) {
   const auto text = [](const PodFacts& pod) {
@@ -383,7 +380,7 @@ bool Truth::GroupForbidsEvictions(const std::string& group) const {
   const auto found = groups_.find(group);
   if (found == groups_.end()) return false;
   const ClassRow row = ClassOf(found->second.facts.priority_class);
-  return row.changed_at == began_ && !IsPreemptible(row);
+  return row.changed_at == began_ && !row.IsPreemptible();
 }
 
 bool Truth::RunsForGood(const PodRow& row) const {
@@ -404,14 +401,14 @@ std::vector<Workload> Truth::Waiting() const {
     workload.queue = row.queue;
     // Pods that differ: which of them decides is the product's choice, so the strict one does here.
     const ClassRow of_pod = ClassOf(facts.priority_class);
-    workload.preemptible = workload.preemptible && IsPreemptible(of_pod);
+    workload.preemptible = workload.preemptible && of_pod.IsPreemptible();
     workload.class_changed_at = std::max(workload.class_changed_at, of_pod.changed_at);
     if (found != groups_.end()) {
       workload.group = &found->second;
       workload.min_member = std::max<int64_t>(1, found->second.facts.min_member);
       if (!found->second.facts.priority_class.empty()) {
         const ClassRow of_group = ClassOf(found->second.facts.priority_class);
-        workload.preemptible = IsPreemptible(of_group);
+        workload.preemptible = of_group.IsPreemptible();
         workload.class_changed_at = of_group.changed_at;
       }
     }
@@ -516,10 +513,10 @@ bool Truth::CouldPreempt(const Workload& workload) const {
   if (workload.group != nullptr || !pod.facts.plain || !own.exists) return false;
   const auto queue = queues_.find(pod.queue);
   if (queue != queues_.end() && queue->second.facts.may_buy) return false;
-  if (own.value <= kDefaultPriority || own.value >= 100) return false;
+  if (own.value <= kDefaultPriority || !own.IsPreemptible()) return false;
   const auto is_lower = [&](const std::string& name) {
     const ClassRow other = ClassOf(name);
-    return other.exists && other.value < own.value && IsPreemptible(other) &&
+    return other.exists && other.value < own.value && other.IsPreemptible() &&
            other.changed_at < time_->now() - kSettled;
   };
   if (own.changed_at >= time_->now() - kSettled) return false;

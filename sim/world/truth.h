@@ -66,6 +66,8 @@ struct ClassRow {
   int64_t value = 0;
   bool exists = false;
   absl::Time changed_at;
+  // KAI's rule: the class decides, and from 100 on a workload is not preemptible.
+  [[nodiscard]] bool IsPreemptible() const { return !exists || value < 100; }
 };
 
 struct GroupRow {

@@ -10,7 +10,6 @@ namespace {
 constexpr absl::Duration kLongSince = absl::Seconds(30);
 // Pods without a class have this one (docs/queues.md).
 constexpr char kDefaultClass[] = "train";
-constexpr int64_t kNotPreemptible = 100;
 
 }  // namespace
 
@@ -32,7 +31,7 @@ bool Truth::MayBeReclaimed(const PodRow& row) const {
     }
   }
   const ClassRow its = ClassOf(priority_class.empty() ? kDefaultClass : priority_class);
-  if (!its.exists || its.value >= kNotPreemptible || its.changed_at >= since) return false;
+  if (!its.exists || !its.IsPreemptible() || its.changed_at >= since) return false;
   return server_->Find(ResourceType::kPodDisruptionBudgets, pod.ns, pod.job) == nullptr;
 }
 
