@@ -81,7 +81,7 @@ std::vector<state::PodClassId> ClassesOf(const state::ClusterState& state,
 // that started too short a time ago to be moved.
 class LeafVictims {
  public:
-  static constexpr int64_t kMaxBeingBound = 128;
+  static constexpr int64_t kMaxBeingBound = 32;
   static constexpr size_t kMaxTooYoung = 1024;
 
   LeafVictims(const state::ClusterState& state, const AllocationTracker& tracker,
