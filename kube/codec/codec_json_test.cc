@@ -288,6 +288,22 @@ model::NodePool PoolWith(const std::string& field) {
   return Decode<model::NodePool>(model::Kind::kNodePool, R"({"spec":{)" + field + "}}");
 }
 
+TEST(NodePoolJsonTest, LabelsThatEachNodeHasOfItsOwnAreRefused) {
+  const auto with = [](const std::string& key, const std::string& more = "") {
+    return PoolWith(R"("labels":{")" + key + R"(":"a"})" + more).invalid;
+  };
+  for (const std::string key :
+       {"kubernetes.io/hostname", "fairlead.dev/node-request", "fairlead.dev/node-pool"}) {
+    EXPECT_EQ(with(key), "spec.labels[" + key + "]: is set by Fairlead, for each node of the pool");
+  }
+  const std::string zone = "topology.kubernetes.io/zone";
+  EXPECT_EQ(with(zone), "");
+  EXPECT_EQ(with(zone, R"(,"zones":["a"])"), "");
+  for (const char* zones : {R"(,"zones":["b"])", R"(,"zones":["a","b"])"}) {
+    EXPECT_EQ(with(zone, zones), "spec.labels[" + zone + "]: contradicts spec.zones") << zones;
+  }
+}
+
 TEST(NodePoolJsonTest, Disruption) {
   const model::Disruption got =
       PoolWith(R"("disruption":{"consolidationPolicy":"WhenEmptyOrUnderutilized",

@@ -300,6 +300,19 @@ void ReadPoolStatus(JsonReader& reader, JsonValue value, const FieldPath& path,
   });
 }
 
+// Of the expected node they would take the place of its own.
+void CheckPoolLabels(JsonReader& reader, const FieldPath& path, const model::NodePool& pool) {
+  for (const char* key : {model::kHostnameLabel, model::kNodeRequestLabel, model::kPoolLabel}) {
+    if (pool.labels.Find(key) == nullptr) continue;
+    reader.problems().Add(path.Key(key), "is set by Fairlead, for each node of the pool");
+  }
+  const std::string* zone = pool.labels.Find(model::kZoneLabel);
+  if (zone == nullptr || pool.zones.empty()) return;
+  if (pool.zones.size() > 1 || pool.zones.front() != *zone) {
+    reader.problems().Add(path.Key(model::kZoneLabel), "contradicts spec.zones");
+  }
+}
+
 void ReadPoolSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
                   model::NodePool& out) {
   reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
@@ -327,6 +340,7 @@ void ReadPoolSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
       }
     }
   });
+  CheckPoolLabels(reader, path.Field("labels"), out);
 }
 
 }  // namespace
