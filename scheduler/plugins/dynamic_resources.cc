@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "scheduler/plugins/args.h"
 #include "scheduler/plugins/common.h"
+#include "scheduler/plugins/normalize.h"
 #include "scheduler/state/device_placement.h"
 #include "scheduler/state/extended_claims.h"
 #include "scheduler/state/promised_devices.h"
@@ -85,6 +86,90 @@ model::ResourceList OpenDemands(const Context& context) {
   return open;
 }
 
+// The devices of the node that the pod would get, beside what other pods are promised there. An
+// error: the node has some of its extended resources by device plugin and others by DRA.
+absl::StatusOr<state::PlacedDevices> Place(const Context& context, const state::NodeInfo& node) {
+  const model::PodSpec& spec = *context.pod_class.spec;
+  state::PlacedDevices placed;
+  model::ResourceList open = OpenDemands(context);
+  switch (state::SourceOf(node.object, *spec.extended)) {
+    case state::DeviceSource::kPlugin:
+      break;
+    case state::DeviceSource::kMixed:
+      return absl::FailedPreconditionError(kMixed);
+    case state::DeviceSource::kClaim:
+      for (const auto& [name, amount] : spec.extended->demands) model::Add(open, name, amount);
+      break;
+  }
+  placed.outcome = state::ChoiceOutcome::kFound;
+  if (open.empty() && spec.claims_to_join.empty()) return placed;
+  const state::DeviceAllocator& book = context.state.devices();
+  state::DevicePromises promises;
+  if (context.capacity != Capacity::kEmpty) {
+    promises = state::PromisesOn(context.state, node, spec.claims_to_join);
+  }
+  if (open.empty() && promises.demands.empty()) return placed;
+  const auto can_have = [&](const NodeDevice& device) {
+    return !promises.Keeps(book, device) && CanHave(context, context.capacity, device);
+  };
+  const auto can_come = [&](const NodeDevice& device) {
+    return !promises.Keeps(book, device) && state::IsComing(context.state, device);
+  };
+  const state::PromisedBesides besides{promises.demands, can_come};
+  return state::PlaceDevices(book, node.name(), open, can_have,
+                             promises.demands.empty() ? nullptr : &besides);
+}
+
+// Of a request with alternatives (FirstAvailableDeviceRequestMaxSize of resource.k8s.io/v1, the
+// most that one may list).
+constexpr int64_t kMostAlternatives = 8;
+
+int64_t WorthOf(const state::ClaimShape& shape, const std::vector<size_t>& options) {
+  int64_t worth = 0;
+  for (size_t i = 0; i < options.size(); ++i) {
+    if (shape.requests[i].first_available) {
+      worth += kMostAlternatives - static_cast<int64_t>(options[i]);
+    }
+  }
+  return worth;
+}
+
+// The same of a claim that holds its devices.
+int64_t WorthOf(const state::DeviceAllocator& book, const ClaimRow& row) {
+  int64_t worth = 0;
+  if (!row.object.allocated) {
+    const auto dealt = state::DealDevices(book, row.node, row.object, row.devices);
+    if (!dealt.has_value()) return 0;
+    std::vector<size_t> options;
+    for (const state::DealtRequest& request : *dealt) options.push_back(request.option);
+    return WorthOf(state::ShapeOf(row.object), options);
+  }
+  for (const model::DeviceRequest& request : row.object.requests) {
+    for (size_t i = 0; i < request.first_available.size(); ++i) {
+      const bool has = std::any_of(
+          row.object.devices.begin(), row.object.devices.end(),
+          [name = state::RequestName(request, i)](const auto& of) { return of.request == name; });
+      if (has) worth += kMostAlternatives - static_cast<int64_t>(i);
+    }
+  }
+  return worth;
+}
+
+// Before it is normalised.
+int64_t WorthOf(const Context& context, const state::NodeInfo& node) {
+  const absl::StatusOr<state::PlacedDevices> placed = Place(context, node);
+  if (!placed.ok() || placed->outcome != state::ChoiceOutcome::kFound) return 0;
+  const state::DeviceAllocator& book = context.state.devices();
+  int64_t worth = 0;
+  for (const state::PlacedDevices::Claim& claim : placed->claims) {
+    worth += WorthOf(*book.FindShape(claim.shape), claim.options);
+  }
+  for (const std::string& key : context.pod_class.spec->claims_to_join) {
+    if (const ClaimRow* row = book.Find(key); row != nullptr) worth += WorthOf(book, *row);
+  }
+  return worth;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<framework::Plugin>> DynamicResources::Make(
@@ -115,34 +200,9 @@ bool DynamicResources::Filter(const Context& context, const state::NodeInfo& nod
       return Refuse(why, Code::kUnschedulable, kNotHere);
     }
   }
-  model::ResourceList open = OpenDemands(context);
-  switch (state::SourceOf(node.object, *spec.extended)) {
-    case state::DeviceSource::kPlugin:
-      break;
-    case state::DeviceSource::kMixed:
-      return Refuse(why, Code::kUnschedulableAndUnresolvable, kMixed);
-    case state::DeviceSource::kClaim:
-      for (const auto& [name, amount] : spec.extended->demands) model::Add(open, name, amount);
-      break;
-  }
-  if (open.empty() && spec.claims_to_join.empty()) return true;
-  const state::DeviceAllocator& book = context.state.devices();
-  state::DevicePromises promises;
-  if (context.capacity != Capacity::kEmpty) {
-    promises = state::PromisesOn(context.state, node, spec.claims_to_join);
-  }
-  if (open.empty() && promises.demands.empty()) return true;
-  const auto can_have = [&](const NodeDevice& device) {
-    return !promises.Keeps(book, device) && CanHave(context, context.capacity, device);
-  };
-  const auto can_come = [&](const NodeDevice& device) {
-    return !promises.Keeps(book, device) && state::IsComing(context.state, device);
-  };
-  const state::PromisedBesides besides{promises.demands, can_come};
-  const auto outcome = state::PlaceDevices(book, node.name(), open, can_have,
-                                           promises.demands.empty() ? nullptr : &besides)
-                           .outcome;
-  switch (outcome) {
+  const absl::StatusOr<state::PlacedDevices> placed = Place(context, node);
+  if (!placed.ok()) return Refuse(why, Code::kUnschedulableAndUnresolvable, kMixed);
+  switch (placed->outcome) {
     case state::ChoiceOutcome::kFound:
       return true;
     case state::ChoiceOutcome::kNone:
@@ -151,6 +211,33 @@ bool DynamicResources::Filter(const Context& context, const state::NodeInfo& nod
       return Refuse(why, Code::kUnschedulable, kTooMany);
   }
   return false;
+}
+
+bool DynamicResources::ScoreApplies(const state::PodClass& pod_class) const {
+  const model::ResourceList& requests = pod_class.spec->requests;
+  return std::any_of(requests.begin(), requests.end(),
+                     [](const auto& request) { return state::IsShape(request.first); });
+}
+
+bool DynamicResources::ScoresVary(const Context& context) const {
+  const model::ResourceList& requests = context.pod_class.spec->requests;
+  return std::any_of(requests.begin(), requests.end(), [&](const auto& request) {
+    const state::ClaimShape* shape =
+        state::IsShape(request.first) ? context.state.devices().FindShape(request.first) : nullptr;
+    return shape != nullptr && std::any_of(shape->requests.begin(), shape->requests.end(),
+                                           [](const auto& of) { return of.first_available; });
+  });
+}
+
+void DynamicResources::AddMarks(const Context& context, const state::NodeInfo& node,
+                                const framework::TopologyKeys&, framework::Marks& marks) const {
+  marks.push_back(WorthOf(context, node));
+}
+
+void DynamicResources::ScoreKinds(const Context& context, absl::Span<const framework::Kind> kinds,
+                                  absl::Span<int64_t> scores) const {
+  for (size_t i = 0; i < kinds.size(); ++i) scores[i] = WorthOf(context, *kinds[i].node);
+  NormalizeByMost(kinds, scores, /*reverse=*/false);
 }
 
 }  // namespace fairlead::plugins

@@ -5,6 +5,9 @@
 //    devices (state/device_placement.h; NodeResourcesFit has compared numbers only), beside which
 //    what other pods are promised on the node stays possible (state/promised_devices.h). A search
 //    for it that takes too long is a refusal with a reason of its own.
+//  Score: as upstream (computeScore): 8 for each request with alternatives (firstAvailable) that
+//    gets its first one on the node, 7 for the second and so on, normalised by the most that a node
+//    has. 0 for a pod whose claims all hold their devices.
 // Args as upstream's, checked and without effect: {"filterTimeout", "bindingTimeout"}.
 // Thread-safety: stateless. Complexity: O(devices of the node x requests of the pod), and the bound
 // of state/device_choice.h.
@@ -14,7 +17,8 @@
 
 namespace fairlead::plugins {
 
-class DynamicResources final : public framework::FilterPlugin {
+class DynamicResources final : public framework::FilterPlugin,
+                               public framework::NormalizedScorePlugin {
  public:
   static constexpr char kName[] = "DynamicResources";
   static absl::StatusOr<std::unique_ptr<framework::Plugin>> Make(absl::string_view args_json);
@@ -30,6 +34,16 @@ class DynamicResources final : public framework::FilterPlugin {
   }
   bool Filter(const framework::Context& context, const state::NodeInfo& node,
               framework::Status* why) const override;
+
+  [[nodiscard]] bool ScoreApplies(const state::PodClass& pod_class) const override;
+  [[nodiscard]] bool ScoresVary(const framework::Context& context) const override;
+  void AddMarks(const framework::Context& context, const state::NodeInfo& node,
+                const framework::TopologyKeys& by_node, framework::Marks& marks) const override;
+  [[nodiscard]] framework::Depends MarksDependOn() const override {
+    return framework::Depends::kNodeUsage;
+  }
+  void ScoreKinds(const framework::Context& context, absl::Span<const framework::Kind> kinds,
+                  absl::Span<int64_t> scores) const override;
 };
 
 }  // namespace fairlead::plugins

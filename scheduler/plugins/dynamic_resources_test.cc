@@ -1,6 +1,7 @@
 // DynamicResources: claims have to be held, or their devices free, on the node.
 #include "scheduler/plugins/dynamic_resources.h"
 
+#include "absl/strings/str_cat.h"
 #include "scheduler/model/testing/device_builders.h"
 #include "scheduler/plugins/plugin_test_util.h"
 
@@ -296,6 +297,73 @@ TEST(DynamicResourcesArgsTest, Timeouts) {
   EXPECT_EQ(DynamicResources::Make(R"({"bindingTimeout":"0s"})").status().message(),
             "args.bindingTimeout: must be a duration of at least 1 second");
   EXPECT_FALSE(DynamicResources::Make(R"({"bindingTimeout":"soon"})").ok());
+}
+
+// Two nodes with NICs, the second with GPUs besides.
+class DynamicResourcesScoreTest : public DynamicResourcesTest {
+ protected:
+  DynamicResourcesScoreTest() {
+    state_.UpsertDeviceObject(MakeSlice("n1", 2, "gpu.io"));
+    state_.UpsertDeviceObject(MakeDeviceClass("gpu", {"device.driver == \"gpu.io\""}));
+  }
+  static model::ResourceClaim FirstOf(const char* name, const std::vector<const char*>& classes) {
+    model::ResourceClaim claim = MakeClaim(name, 1, "nic");
+    for (const char* device_class : classes) {
+      model::DeviceRequest option;
+      option.name = absl::StrCat("of-", device_class);
+      option.device_class = device_class;
+      claim.requests[0].first_available.push_back(option);
+    }
+    return claim;
+  }
+  // Of n0 and n1.
+  std::pair<int64_t, int64_t> Scores(Capacity capacity = Capacity::kNow) {
+    return {Score(*plugin_, "n0", capacity) / framework::kPreferenceStep,
+            Score(*plugin_, "n1", capacity) / framework::kPreferenceStep};
+  }
+};
+
+TEST_F(DynamicResourcesScoreTest, TheNodeWithTheBetterAlternativeIsPreferred) {
+  state_.UpsertDeviceObject(FirstOf("c", {"gpu", "nic"}));
+  Wait("c");
+  EXPECT_EQ(Scores(), std::make_pair(87L, 100L)) << "7 and 8 of 8";
+  state_.UpsertDeviceObject(Allocated(MakeClaim("held", 2, "gpu"), "n1", {"0", "1"}, "gpu.io"));
+  Runs("runs", "n1", "held");
+  EXPECT_EQ(Scores(), std::make_pair(100L, 100L)) << "the second one on both";
+  Runs("runs", "n1", "held", /*ends=*/true);
+  EXPECT_EQ(Scores(Capacity::kFuture), std::make_pair(87L, 100L));
+}
+
+TEST_F(DynamicResourcesScoreTest, AListOfOneCounts) {
+  // 8 on both nodes for the one; 7 and 8 for the other.
+  model::ResourceClaim claim = FirstOf("c", {"nic"});
+  claim.requests.push_back(FirstOf("", {"gpu", "first"}).requests[0]);
+  claim.requests[1].name = "second";
+  state_.UpsertDeviceObject(claim);
+  Wait("c");
+  EXPECT_EQ(Scores(), std::make_pair(93L, 100L)) << "15 and 16 of 16";
+}
+
+TEST_F(DynamicResourcesScoreTest, WhatAClaimHoldsCountsBesideWhatIsChosen) {
+  model::ResourceClaim held = Allocated(FirstOf("held", {"gpu", "nic"}), "n1", {"0"}, "gpu.io");
+  held.devices[0].request = state::RequestName(held.requests[0], 0);
+  state_.UpsertDeviceObject(held);
+  state_.UpsertDeviceObject(FirstOf("c", {"first", "gpu"}));
+  model::PodSpec spec;
+  spec.resource_claims = {"held", "c"};
+  Waiting(spec);
+  EXPECT_EQ(Scores().second, 100);
+  // Alone it makes no difference: upstream does not score a pod that needs no devices any more.
+  spec.resource_claims = {"held"};
+  Waiting(spec);
+  EXPECT_EQ(Scores(), std::make_pair(0L, 0L));
+}
+
+TEST_F(DynamicResourcesScoreTest, ClaimsWithoutAlternativesAreNotScored) {
+  state_.UpsertDeviceObject(model::testing::AllOf(MakeClaim("c", 1, "nic")));
+  Wait("c");
+  EXPECT_FALSE(DynamicResources().ScoresVary(Ctx()));
+  EXPECT_EQ(Scores(), std::make_pair(0L, 0L));
 }
 
 }  // namespace

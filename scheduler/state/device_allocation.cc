@@ -178,8 +178,8 @@ bool DeviceAllocator::AllocateTogether(const std::vector<std::string>& keys, abs
     } else {
       const auto mine = std::find_if(
           placed.claims.begin(), placed.claims.end(),
-          [name = ShapeName(shape)](const auto& entry) { return entry.first == name; });
-      devices = std::move(mine->second);
+          [name = ShapeName(shape)](const auto& claim) { return claim.shape == name; });
+      devices = std::move(mine->devices);
       placed.claims.erase(mine);
       for (std::string& device : devices) {
         const absl::string_view whole = DeviceOfKey(device);

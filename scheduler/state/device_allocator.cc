@@ -155,13 +155,14 @@ absl::StatusOr<std::vector<RequestDemand>> DeviceAllocator::AskOf(
     return out;
   }
   for (size_t r = 0; r < claim.requests.size(); ++r) {
-    for (size_t i = 0; i < shape.requests[r].size(); ++i) {
-      const ShapeOption& option = shape.requests[r][i];
+    const std::vector<ShapeOption>& options = shape.requests[r].options;
+    for (size_t i = 0; i < options.size(); ++i) {
+      const ShapeOption& option = options[i];
       if (option.admin || (IsOfNoNode(claim) && !IsGpuDemand(option.demand))) continue;
       const std::string name = RequestName(claim.requests[r], i);
       const int64_t got = std::count_if(claim.devices.begin(), claim.devices.end(),
                                         [&](const auto& device) { return device.request == name; });
-      const int64_t count = shape.requests[r].size() == 1 && !option.all ? option.count : got;
+      const int64_t count = options.size() == 1 && !option.all ? option.count : got;
       if (count > 0) out.push_back({option.demand, count});
     }
   }
@@ -196,8 +197,8 @@ absl::StatusOr<std::vector<RequestDemand>> DeviceAllocator::DemandsOf(
 bool DeviceAllocator::ForgetUnused(const std::set<std::string>& used) {
   std::set<std::string> kept = used;
   const auto keep = [&](const ClaimShape& shape) {
-    for (const std::vector<ShapeOption>& options : shape.requests) {
-      for (const ShapeOption& option : options) kept.insert(option.demand);
+    for (const ShapeRequest& request : shape.requests) {
+      for (const ShapeOption& option : request.options) kept.insert(option.demand);
     }
   };
   for (const auto& [key, row] : claims_) {

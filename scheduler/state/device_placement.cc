@@ -66,7 +66,7 @@ class Question {
   void AddClaim(const ClaimShape& shape) {
     ChoiceClaim& claim = claims_.emplace_back();
     claim.max_devices = model::kMaxClaimDevices;
-    for (const std::vector<ShapeOption>& options : shape.requests) {
+    for (const auto& [first_available, options] : shape.requests) {
       ChoiceRequest& request = claim.requests.emplace_back();
       for (const ShapeOption& option : options) request.options.push_back(MakeOption(option));
       if (!given_ && !all_known_ && HasAll(options)) {
@@ -218,7 +218,7 @@ PlacedDevices Question::Add(const model::ResourceList& requests) {
     const model::ResourceList demands = ShapeDemands(*shape);
     for (int64_t i = 0; i < amount / shape->weight; ++i) {
       AddClaim(*shape);
-      added.claims.emplace_back(name, PlacedDevices::Keys{});
+      added.claims.push_back({name});
       for (const auto& [demand, count] : demands) plain[demand] -= count;
     }
   }
@@ -231,11 +231,13 @@ PlacedDevices Question::Add(const model::ResourceList& requests) {
 }
 
 bool Got(const PlacedDevices& placed, const NodeDevice& device) {
-  const auto has = [&](const auto& entry) {
-    return std::find(entry.second.begin(), entry.second.end(), device.key) != entry.second.end();
+  const auto has = [&](const PlacedDevices::Keys& keys) {
+    return std::find(keys.begin(), keys.end(), device.key) != keys.end();
   };
-  return std::any_of(placed.claims.begin(), placed.claims.end(), has) ||
-         std::any_of(placed.demands.begin(), placed.demands.end(), has);
+  return std::any_of(placed.claims.begin(), placed.claims.end(),
+                     [&](const auto& claim) { return has(claim.devices); }) ||
+         std::any_of(placed.demands.begin(), placed.demands.end(),
+                     [&](const auto& demand) { return has(demand.second); });
 }
 
 }  // namespace
@@ -255,9 +257,15 @@ PlacedDevices PlaceDevices(const DeviceAllocator& book, absl::string_view node,
   const DeviceChoice choice = question.Ask();
   out.outcome = choice.outcome;
   if (choice.outcome != ChoiceOutcome::kFound) return out;
-  for (size_t i = 0; i < out.claims.size() + out.demands.size(); ++i) {
-    auto& entry = i < out.claims.size() ? out.claims[i] : out.demands[i - out.claims.size()];
-    entry.second = question.Keys(i, choice.claims[i]);
+  const size_t claims = out.claims.size();
+  for (size_t i = 0; i < claims; ++i) {
+    out.claims[i].devices = question.Keys(i, choice.claims[i]);
+    for (const ChosenRequest& request : choice.claims[i]) {
+      out.claims[i].options.push_back(request.option);
+    }
+  }
+  for (size_t i = 0; i < out.demands.size(); ++i) {
+    out.demands[i].second = question.Keys(claims + i, choice.claims[claims + i]);
   }
   // What the promised pods wait for uses counters still.
   if (besides != nullptr && question.HasCounters()) {

@@ -40,7 +40,12 @@ struct PlacedDevices {
   ChoiceOutcome outcome = ChoiceOutcome::kNone;
   // Of devices, in the order of the node. A view's is without its claim (DeviceOfKey knows it).
   using Keys = std::vector<std::string>;
-  std::vector<std::pair<std::string, Keys>> claims;   // shape, devices: one entry a claim
+  struct Claim {
+    std::string shape;
+    Keys devices = {};
+    std::vector<size_t> options = {};  // by request
+  };
+  std::vector<Claim> claims;
   std::vector<std::pair<std::string, Keys>> demands;  // of claims without shape, all together
 };
 

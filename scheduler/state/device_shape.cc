@@ -90,7 +90,9 @@ ClaimShape ShapeOf(const model::ResourceClaim& claim) {
   ClaimShape shape;
   int64_t gpus = 0;
   for (const model::DeviceRequest& request : claim.requests) {
-    std::vector<ShapeOption>& options = shape.requests.emplace_back();
+    ShapeRequest& asked = shape.requests.emplace_back();
+    asked.first_available = !request.first_available.empty();
+    std::vector<ShapeOption>& options = asked.options;
     int64_t most = 0;
     for (size_t i = 0; i < OptionCount(request); ++i) {
       const model::DeviceRequest& option = OptionOf(request, i);
@@ -120,32 +122,36 @@ ClaimShape ShapeOf(const model::ResourceClaim& claim) {
 
 bool IsPlain(const ClaimShape& shape) {
   return shape.constraints.empty() &&
-         std::all_of(shape.requests.begin(), shape.requests.end(), [](const auto& options) {
-           return options.size() == 1 && !options.front().all && !options.front().admin;
+         std::all_of(shape.requests.begin(), shape.requests.end(), [](const ShapeRequest& request) {
+           return !request.first_available && !request.options.front().all &&
+                  !request.options.front().admin;
          });
 }
 
 bool IsOfAdmins(const ClaimShape& shape) {
-  return std::all_of(shape.requests.begin(), shape.requests.end(), [](const auto& options) {
-    return std::all_of(options.begin(), options.end(),
+  return std::all_of(shape.requests.begin(), shape.requests.end(), [](const auto& request) {
+    return std::all_of(request.options.begin(), request.options.end(),
                        [](const ShapeOption& option) { return option.admin; });
   });
 }
 
 std::string ShapeName(const ClaimShape& shape) {
   // Only GPUs of firstAvailable are in the weight: those of other requests are demands themselves.
-  const bool gpus = std::any_of(shape.requests.begin(), shape.requests.end(), [](const auto& of) {
-    return of.size() > 1 && std::any_of(of.begin(), of.end(), [](const ShapeOption& option) {
-             return !option.admin && IsGpuDemand(option.demand);
-           });
-  });
+  const auto is_of_gpus = [](const ShapeOption& option) {
+    return !option.admin && IsGpuDemand(option.demand);
+  };
+  const bool gpus =
+      std::any_of(shape.requests.begin(), shape.requests.end(), [&](const ShapeRequest& request) {
+        return request.options.size() > 1 &&
+               std::any_of(request.options.begin(), request.options.end(), is_of_gpus);
+      });
   std::vector<std::string> parts;
-  for (const std::vector<ShapeOption>& options : shape.requests) {
+  for (const ShapeRequest& request : shape.requests) {
     const std::string text =
-        absl::StrJoin(options, " | ", [](std::string* out, const ShapeOption& option) {
+        absl::StrJoin(request.options, " | ", [](std::string* out, const ShapeOption& option) {
           absl::StrAppend(out, OptionText(option));
         });
-    parts.push_back(options.size() == 1 ? text : absl::StrCat("first of (", text, ")"));
+    parts.push_back(request.first_available ? absl::StrCat("first of (", text, ")") : text);
   }
   std::string name = absl::StrCat(model::kShapePrefix, gpus ? kGpuShape : "device", " claim to ",
                                   absl::StrJoin(parts, ", "));
@@ -162,7 +168,7 @@ std::string ShapeName(const ClaimShape& shape) {
 
 model::ResourceList ShapeDemands(const ClaimShape& shape) {
   model::ResourceList demands;
-  for (const std::vector<ShapeOption>& options : shape.requests) {
+  for (const auto& [first_available, options] : shape.requests) {
     if (options.size() != 1 || options.front().admin) continue;
     model::Add(demands, options.front().demand, options.front().count);
   }

@@ -42,6 +42,11 @@ struct ShapeOption {
   bool admin = false;
 };
 
+struct ShapeRequest {
+  bool first_available = false;      // a list of alternatives, of one at least
+  std::vector<ShapeOption> options;  // best first
+};
+
 struct ShapeConstraint {
   std::string attribute;  // "domain/name"
   bool distinct = false;
@@ -49,7 +54,7 @@ struct ShapeConstraint {
 };
 
 struct ClaimShape {
-  std::vector<std::vector<ShapeOption>> requests;  // by request: its options, best first
+  std::vector<ShapeRequest> requests;
   std::vector<ShapeConstraint> constraints;
   int64_t weight = 1;
 };
@@ -57,7 +62,7 @@ struct ClaimShape {
 // Names the class, the selectors, and what is tolerated.
 std::string DemandName(const model::DeviceRequest& request);
 ClaimShape ShapeOf(const model::ResourceClaim& claim);
-// Numbers of devices say all that the claim asks for.
+// Numbers of devices say all that the claim asks for, and it has no alternatives.
 bool IsPlain(const ClaimShape& shape);
 // It takes nothing: a node may have any number of such claims.
 bool IsOfAdmins(const ClaimShape& shape);

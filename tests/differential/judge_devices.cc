@@ -47,9 +47,11 @@ absl::Status Fill(const nlohmann::json& world, state::DeviceAllocator& book) {
   return absl::OkStatus();
 }
 
+using Chosen = std::vector<std::vector<size_t>>;  // by claim: of requests with alternatives
+
 // "": there are devices. By numbers first, as NodeResourcesFit compares them.
 std::string WhyNot(const state::DeviceAllocator& book, const std::string& node,
-                   const model::ResourceList& requests) {
+                   const model::ResourceList& requests, Chosen& chosen) {
   const auto counts = book.CountDevices(node);
   for (const auto& [name, amount] : requests) {
     const auto has = std::find_if(counts.begin(), counts.end(),
@@ -57,11 +59,18 @@ std::string WhyNot(const state::DeviceAllocator& book, const std::string& node,
     const int64_t count = has == counts.end() ? 0 : has->second;
     if (count < amount) return absl::StrCat(count, " of ", amount, " ", name);
   }
-  const auto outcome =
-      state::PlaceDevices(book, node, requests, [&](const state::NodeDevice& device) {
-        return book.HolderOf(device.key) == nullptr;
-      }).outcome;
-  switch (outcome) {
+  const state::PlacedDevices placed = state::PlaceDevices(
+      book, node, requests,
+      [&](const state::NodeDevice& device) { return book.HolderOf(device.key) == nullptr; });
+  for (const state::PlacedDevices::Claim& claim : placed.claims) {
+    const state::ClaimShape& shape = *book.FindShape(claim.shape);
+    std::vector<size_t> options;
+    for (size_t i = 0; i < claim.options.size(); ++i) {
+      if (shape.requests[i].first_available) options.push_back(claim.options[i]);
+    }
+    if (!options.empty()) chosen.push_back(std::move(options));
+  }
+  switch (placed.outcome) {
     case state::ChoiceOutcome::kFound:
       return "";
     case state::ChoiceOutcome::kNone:
@@ -69,6 +78,20 @@ std::string WhyNot(const state::DeviceAllocator& book, const std::string& node,
     case state::ChoiceOutcome::kGaveUp:
       return "too many choices";
   }
+  return "";
+}
+
+// What is wrong about our choice of alternatives, or empty. Where several claims have some, which
+// of them is served first differs.
+std::string CompareAlternatives(const Chosen& ours, const nlohmann::json& theirs,
+                                DeviceComparison& result) {
+  Chosen other = theirs.get<Chosen>();
+  std::erase_if(other, [](const auto& options) { return options.empty(); });
+  if (other.size() != ours.size() || (ours.size() == 1 && ours > other)) {
+    return absl::StrCat("fairlead ", nlohmann::json(ours).dump(), ", kube-scheduler ",
+                        nlohmann::json(other).dump());
+  }
+  if (ours.size() == 1) ++(ours == other ? result.same_alternatives : result.better_alternatives);
   return "";
 }
 
@@ -100,9 +123,17 @@ absl::StatusOr<DeviceComparison> CompareDevices(const nlohmann::json& world,
         continue;
       }
       const bool allocated = their.value("allocated", false);
-      const std::string why_not = WhyNot(book, node, requests);
+      Chosen chosen;
+      const std::string why_not = WhyNot(book, node, requests, chosen);
       if (answered && allocated == why_not.empty()) {
         result.found += allocated;
+        if (!allocated) continue;
+        const std::string wrong =
+            CompareAlternatives(chosen, their.value("chosen", nlohmann::json::array()), result);
+        if (!wrong.empty()) {
+          result.differences.push_back(
+              absl::StrCat("ask ", i, " on ", node, ": alternatives: ", wrong));
+        }
         continue;
       }
       result.differences.push_back(

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "tests/differential/judge_devices.h"
 #include "tests/differential/random_devices.h"
 #include "tests/differential/random_world.h"
@@ -227,6 +228,31 @@ TEST(CompareDevices, FindsEachWrongAnswer) {
       });
     }
   }
+  int compared = 0;
+  for (const std::string& each : differences(right)) {
+    // "ask 3 on n1: alternatives: fairlead [[0,1]], kube-scheduler []"
+    const std::vector<std::string> words = absl::StrSplit(each, ' ');
+    ASSERT_EQ(words[4], "alternatives:") << each;
+    const Json chosen = Json::parse(words[6].substr(0, words[6].size() - 1));
+    const size_t ask = std::stoul(words[1]);
+    const std::string node = words[3].substr(0, words[3].size() - 1);
+    Json& answer = right[ask][node];
+    answer["chosen"] = chosen;
+    if (chosen.size() != 1) continue;
+    const size_t wrong = differences(right).size();
+    for (const int change : {-1, 1}) {
+      Json theirs = right;
+      for (Json& option : theirs[ask][node]["chosen"][0]) {
+        if (option.get<int>() + change < 0) continue;
+        option = option.get<int>() + change;
+        break;
+      }
+      const bool better = theirs[ask][node]["chosen"] < chosen;
+      EXPECT_EQ(differences(theirs).size(), better ? wrong + 1 : wrong) << each;
+      compared += better;
+    }
+  }
+  EXPECT_GT(compared, 0);
   EXPECT_THAT(differences(right), IsEmpty());
   for (size_t i = 0; i < right.size(); ++i) {
     for (const std::string node : world["nodes"]) {

@@ -69,6 +69,8 @@ int CompareFiles(const std::string& worlds_path, const std::string& answers_path
       devices.pairs += found->pairs;
       devices.found += found->found;
       devices.given_up += found->given_up;
+      devices.same_alternatives += found->same_alternatives;
+      devices.better_alternatives += found->better_alternatives;
       for (const std::string& difference : found->differences) tell(difference);
       continue;
     }
@@ -94,10 +96,14 @@ int CompareFiles(const std::string& worlds_path, const std::string& answers_path
   if (devices.found == 0) std::cout << "no devices were found\n";
   std::cout << devices.pairs - devices.given_up << " choices of devices compared (" << devices.found
             << " found; " << devices.given_up << " that kube-scheduler gives up left out)\n";
+  std::cout << devices.same_alternatives + devices.better_alternatives
+            << " choices of alternatives compared (" << devices.better_alternatives
+            << " are better here)\n";
   std::cout << preemptions << " choices of victims compared\n";
   std::cout << scores << " scores compared\n";
   std::cout << pairs << " pairs, " << differences << " differences\n";
-  const bool compared = pairs > 0 && scores > 0 && preemptions > 0 && devices.found > 0;
+  const bool compared = pairs > 0 && scores > 0 && preemptions > 0 && devices.found > 0 &&
+                        devices.same_alternatives > 0;
   return differences == 0 && compared ? 0 : 1;
 }
 

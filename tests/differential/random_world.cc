@@ -96,8 +96,8 @@ Json RandomWorld::Node(int number) {
         {{"key", Pick(kTaintKeys)}, {"value", Pick(kTaintValues)}, {"effect", Pick(kEffects)}});
   }
   Json features = Json::array();
-  for (const char* feature : {"RestartAllContainersOnContainerExits",
-                              "UserNamespacesHostNetworkSupport", "ExtendWebSocketsToKubelet"}) {
+  for (const char* feature : {"ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits",
+                              "UserNamespacesHostNetworkSupport"}) {
     if (!OneIn(3)) features.push_back(feature);
   }
   return {{"apiVersion", "v1"},

@@ -170,6 +170,15 @@ std::vector<std::string> Plane::Program(const std::string& name) const {
   return {program_, name};
 }
 
+std::vector<std::string> Plane::SchedulerOracle(const std::string& worlds) const {
+  return {"/bin/sh", "-c", R"(exec "$0" scheduler-oracle <"$1")", program_, worlds};
+}
+
+bool Plane::HasSchedulerOracle() {
+  ChildProcess asked_nothing({program_, "scheduler-oracle"}, NewFile("oracle.log"));
+  return asked_nothing.Wait(kPatience) == 0;
+}
+
 std::vector<std::string> Plane::KubeScheduler(const std::string& config) const {
   std::vector<std::string> command = Program("kube-scheduler");
   command.push_back("--config=" + config);

@@ -41,12 +41,16 @@ class Plane {
   [[nodiscard]] std::vector<std::string> ControllerManager(const std::string& controllers) const;
   // How to start kube-scheduler with this configuration file.
   [[nodiscard]] std::vector<std::string> KubeScheduler(const std::string& config) const;
+  // How to ask kube-scheduler's plugins about the worlds of a file (tests/differential): an answer
+  // a line on its output.
+  [[nodiscard]] std::vector<std::string> SchedulerOracle(const std::string& worlds) const;
   // How to start kwok, as the kubelet of nodes with the annotation kwok.x-k8s.io/node.
   [[nodiscard]] std::vector<std::string> Kwok() const;
   // How to start Karpenter with its kwok cloud provider, which sells these instance types.
   [[nodiscard]] std::vector<std::string> Karpenter(const std::string& types_file) const;
   // False: it is not among the control plane's programs.
   [[nodiscard]] bool HasKubeScheduler() { return Has("kube-scheduler", "--version"); }
+  [[nodiscard]] bool HasSchedulerOracle();
   [[nodiscard]] bool HasKarpenter() { return Has("karpenter", "--help"); }
   // Fairlead's plugin is compiled into it: it is the launcher's own.
   [[nodiscard]] bool KubeSchedulerHasPlugin() const { return Program("kube-scheduler").size() > 1; }

@@ -27,6 +27,9 @@ type Devices struct {
 type DeviceAnswer struct {
 	Allocated bool   `json:"allocated"`
 	Error     string `json:"error,omitempty"`
+	// Chosen has, of each claim, the index of the alternative that each request with firstAvailable
+	// got.
+	Chosen [][]int `json:"chosen,omitempty"`
 }
 
 type deviceClasses map[string]*resourceapi.DeviceClass
@@ -54,6 +57,23 @@ var (
 	}
 	expressions = cel.NewCache(1000, cel.Features{EnableConsumableCapacity: true})
 )
+
+// alternatives is what the plugin's score is computed from.
+func alternatives(claim *resourceapi.ResourceClaim, result *resourceapi.AllocationResult) []int {
+	got := sets.New[string]()
+	for _, device := range result.Devices.Results {
+		got.Insert(device.Request)
+	}
+	chosen := []int{}
+	for _, request := range claim.Spec.Devices.Requests {
+		for i, option := range request.FirstAvailable {
+			if got.Has(request.Name + "/" + option.Name) {
+				chosen = append(chosen, i)
+			}
+		}
+	}
+	return chosen
+}
 
 // judgeDevices answers by ask, then by the name of the node.
 func judgeDevices(ctx context.Context, world *Devices) ([]map[string]DeviceAnswer, error) {
@@ -85,6 +105,11 @@ func judgeDevices(ctx context.Context, world *Devices) ([]map[string]DeviceAnswe
 			one := DeviceAnswer{Allocated: err == nil && len(results) == len(claims)}
 			if err != nil {
 				one.Error = err.Error()
+			}
+			if one.Allocated {
+				for i := range claims {
+					one.Chosen = append(one.Chosen, alternatives(&claims[i], &results[i]))
+				}
 			}
 			answer[name] = one
 		}
