@@ -317,6 +317,7 @@ void Application::Decide(absl::Time now) {
 }
 
 void Application::Submit(const model::Action& action) {
+  if (audit_.has_value()) audit_->Sent(action, loop_->stats().cycles, last_now_);
   if (!std::holds_alternative<model::EmitEvent>(action.what)) {
     under_way_[action.id] = {ActionName(action), Describe(action)};
   }

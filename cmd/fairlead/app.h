@@ -51,6 +51,7 @@
 #include "autoscale-hook/providers/kwok_provider.h"
 #include "base/clock.h"
 #include "cmd/fairlead/app_stats.h"
+#include "cmd/fairlead/audit_log.h"
 #include "cmd/fairlead/claim_api.h"
 #include "cmd/fairlead/heartbeat.h"
 #include "cmd/fairlead/logger.h"
@@ -136,6 +137,8 @@ class Application final : private hook::ProviderListener {
         connect_cloud = nullptr;
     // The management cluster of the provider cluster-api; null: this one.
     kube::HttpTransport* management_cluster = nullptr;
+    // Takes the lines of the audit log; null: there is none.
+    AuditLog::Sink audit = nullptr;
   };
   // `wrap` may decorate the provider kwok (fault injection); null: nothing.
   using WrapProvider = std::function<std::unique_ptr<hook::Provider>(
@@ -324,6 +327,8 @@ class Application final : private hook::ProviderListener {
   absl::Time next_lease_report_ = absl::InfinitePast();
   // Action -> its name and description, for the log.
   absl::flat_hash_map<uint64_t, std::pair<const char*, std::string>> under_way_;
+  std::optional<AuditLog> audit_ =
+      ports_.audit == nullptr ? std::nullopt : std::make_optional<AuditLog>(ports_.audit);
   // Answers of providers to actions of a former loop are dropped.
   uint64_t epoch_ = 0;
   std::optional<Next> next_;  // waits for actions in flight

@@ -41,7 +41,8 @@ struct RunFlags {
   bool leader_elect = true, leader_elect_given = false;
   std::vector<std::string> scheduler_names;  // empty: as configured
   std::string identity;                      // empty: host name and a random part
-  std::string log_level = "info";
+  std::string log_level = "info", log_format = "logfmt";
+  std::string audit_log;             // a file; empty: none, "-": standard output
   std::string metrics_bind_address;  // empty: as configured; "0": none
 };
 // `fairlead run`: runs until SIGTERM or SIGINT. SIGHUP reads configuration and catalogue again.

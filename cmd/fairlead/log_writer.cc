@@ -10,8 +10,6 @@
 #include <csignal>
 #include <utility>
 
-#include "cmd/fairlead/logger.h"
-
 namespace fairlead::cmd {
 namespace {
 
@@ -46,8 +44,8 @@ void LogWriter::Write(absl::string_view line) {
     return;
   }
   if (const int64_t untold = dropped_ - std::exchange(told_, dropped_); untold > 0) {
-    lines_.push_back(
-        LogLine(clock_->Now(), LogLevel::kWarning, "log lines dropped", {{"count", untold}}));
+    lines_.push_back(LogLine(clock_->Now(), LogLevel::kWarning, "log lines dropped",
+                             {{"count", untold}}, options_.format));
     bytes_ += lines_.back().size();
   }
   bytes_ += line.size();

@@ -18,11 +18,13 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "cmd/fairlead/logger.h"
 
 namespace fairlead::cmd {
 
 struct LogWriterOptions {
-  size_t bytes_max = 4 << 20;  // queued
+  size_t bytes_max = 4 << 20;             // queued
+  LogFormat format = LogFormat::kLogfmt;  // of the line about dropped ones
   absl::Duration patience = absl::Seconds(1);
 };
 

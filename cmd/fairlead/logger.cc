@@ -28,13 +28,35 @@ absl::StatusOr<LogLevel> ParseLogLevel(absl::string_view name) {
       absl::StrCat("log level \"", name, "\": must be debug, info, warning, error or off"));
 }
 
-Logger::Logger(const Clock* clock, LogLevel level, Sink sink)
-    : clock_(clock), level_(level), sink_(std::move(sink)) {}
+absl::StatusOr<LogFormat> ParseLogFormat(absl::string_view name) {
+  if (name == "logfmt") return LogFormat::kLogfmt;
+  if (name == "json") return LogFormat::kJson;
+  return absl::InvalidArgumentError(
+      absl::StrCat("log format \"", name, "\": must be logfmt or json"));
+}
 
-std::string LogLine(absl::Time at, LogLevel level, absl::string_view message, Logger::Pairs pairs) {
-  std::string line = absl::StrCat(
-      "time=", absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", at, absl::UTCTimeZone()),
-      " level=", kNames[static_cast<size_t>(level)], " msg=", Quoted(std::string(message)));
+Logger::Logger(const Clock* clock, LogLevel level, Sink sink, LogFormat format)
+    : clock_(clock), level_(level), sink_(std::move(sink)), format_(format) {}
+
+std::string LogLine(absl::Time at, LogLevel level, absl::string_view message, Logger::Pairs pairs,
+                    LogFormat format) {
+  const std::string time = absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", at, absl::UTCTimeZone());
+  const char* const level_name = kNames[static_cast<size_t>(level)];
+  if (format == LogFormat::kJson) {
+    JsonWriter json;
+    json.BeginObject().Field("time", time).Field("level", level_name).Field("msg", message);
+    for (const auto& [key, value] : pairs) {
+      json.Key(key);
+      if (value.is_number) {
+        json.Raw(value.text);
+      } else {
+        json.String(value.text);
+      }
+    }
+    return json.EndObject().Take() + "\n";
+  }
+  std::string line =
+      absl::StrCat("time=", time, " level=", level_name, " msg=", Quoted(std::string(message)));
   for (const auto& [key, value] : pairs) {
     absl::StrAppend(&line, " ", key, "=", Quoted(value.text));
   }
@@ -44,7 +66,7 @@ std::string LogLine(absl::Time at, LogLevel level, absl::string_view message, Lo
 
 void Logger::Log(LogLevel level, absl::string_view message, Pairs pairs) {
   if (!Enabled(level)) return;
-  const std::string line = LogLine(clock_->Now(), level, message, pairs);
+  const std::string line = LogLine(clock_->Now(), level, message, pairs, format_);
   const std::lock_guard<std::mutex> lock(mutex_);
   sink_(line);
 }

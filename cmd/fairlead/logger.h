@@ -1,4 +1,5 @@
-// One line per fact, in logfmt: time=... level=info msg="..." key=value.
+// One line per fact: in logfmt, time=... level=info msg="..." key=value; or as a JSON object with
+// the same keys, in which numbers are numbers.
 //
 // Thread-safety: every method from any thread; the sink is called under a lock, with whole lines. A
 // sink that blocks blocks all callers; log_writer.h has one that never blocks.
@@ -22,23 +23,31 @@ enum class LogLevel : uint8_t { kDebug, kInfo, kWarning, kError, kOff };
 // "debug", "info", "warning" ("warn"), "error", "off".
 absl::StatusOr<LogLevel> ParseLogLevel(absl::string_view name);
 
+enum class LogFormat : uint8_t { kLogfmt, kJson };
+// "logfmt", "json".
+absl::StatusOr<LogFormat> ParseLogFormat(absl::string_view name);
+
 class Logger {
  public:
   using Sink = std::function<void(absl::string_view line)>;
   // A value of a pair: text or number.
   struct Value {
     std::string text;
-    Value(absl::string_view t) : text(t) {}       // NOLINT(google-explicit-constructor)
-    Value(const char* t) : text(t) {}             // NOLINT(google-explicit-constructor)
-    Value(const std::string& t) : text(t) {}      // NOLINT(google-explicit-constructor)
-    Value(int64_t n) : text(absl::StrCat(n)) {}   // NOLINT(google-explicit-constructor)
-    Value(uint64_t n) : text(absl::StrCat(n)) {}  // NOLINT(google-explicit-constructor)
-    Value(int n) : text(absl::StrCat(n)) {}       // NOLINT(google-explicit-constructor)
+    bool is_number = false;
+    Value(absl::string_view t) : text(t) {}   // NOLINT(google-explicit-constructor)
+    Value(const char* t) : text(t) {}         // NOLINT(google-explicit-constructor)
+    Value(const std::string& t) : text(t) {}  // NOLINT(google-explicit-constructor)
+    // NOLINTNEXTLINE(google-explicit-constructor)
+    Value(int64_t n) : text(absl::StrCat(n)), is_number(true) {}
+    // NOLINTNEXTLINE(google-explicit-constructor)
+    Value(uint64_t n) : text(absl::StrCat(n)), is_number(true) {}
+    // NOLINTNEXTLINE(google-explicit-constructor)
+    Value(int n) : text(absl::StrCat(n)), is_number(true) {}
   };
   using Pairs = std::initializer_list<std::pair<absl::string_view, Value>>;
 
   // The clock outlives the logger.
-  Logger(const Clock* clock, LogLevel level, Sink sink);
+  Logger(const Clock* clock, LogLevel level, Sink sink, LogFormat format = LogFormat::kLogfmt);
   [[nodiscard]] bool Enabled(LogLevel level) const { return level >= level_; }
   void Log(LogLevel level, absl::string_view message, Pairs pairs = {});
   void Debug(absl::string_view message, Pairs pairs = {}) { Log(LogLevel::kDebug, message, pairs); }
@@ -52,11 +61,12 @@ class Logger {
   const Clock* clock_;
   const LogLevel level_;
   const Sink sink_;
+  const LogFormat format_;
   std::mutex mutex_;
 };
 
 // Formats a line, with its newline.
 std::string LogLine(absl::Time at, LogLevel level, absl::string_view message,
-                    Logger::Pairs pairs = {});
+                    Logger::Pairs pairs = {}, LogFormat format = LogFormat::kLogfmt);
 
 }  // namespace fairlead::cmd

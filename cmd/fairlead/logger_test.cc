@@ -20,6 +20,25 @@ TEST(LoggerTest, WritesLogfmt) {
       "time=2023-11-14T22:13:20.123Z level=error msg=\"line\\nbreak \\\"q\\\"\"\n");
 }
 
+TEST(LoggerTest, WritesJson) {
+  FakeClock clock(absl::FromUnixMillis(1'700'000'000'123));
+  std::string out;
+  Logger logger(
+      &clock, LogLevel::kInfo, [&out](absl::string_view line) { absl::StrAppend(&out, line); },
+      LogFormat::kJson);
+  logger.Info("a \"b\"", {{"bound", 3}, {"node", "7"}, {"bytes", "\xff\n"}});
+  EXPECT_EQ(out,
+            "{\"time\":\"2023-11-14T22:13:20.123Z\",\"level\":\"info\","
+            "\"msg\":\"a \\\"b\\\"\",\"bound\":3,\"node\":\"7\","
+            "\"bytes\":\"\uFFFD\\n\"}\n");
+}
+
+TEST(LoggerTest, Formats) {
+  EXPECT_EQ(*ParseLogFormat("json"), LogFormat::kJson);
+  EXPECT_EQ(*ParseLogFormat("logfmt"), LogFormat::kLogfmt);
+  EXPECT_EQ(ParseLogFormat("xml").status().message(), "log format \"xml\": must be logfmt or json");
+}
+
 TEST(LoggerTest, Levels) {
   EXPECT_EQ(*ParseLogLevel("warn"), LogLevel::kWarning);
   EXPECT_EQ(*ParseLogLevel("debug"), LogLevel::kDebug);

@@ -222,6 +222,7 @@ void AddOwner(const OwnerStats& owner, absl::Time now, Filler& out) {
 void AddHost(const HostStats& host, Filler& out) {
   out.Add("fairlead_build_info", int64_t{1}, {{"version", host.version}});
   out.Add("fairlead_log_lines_dropped_total", host.log_lines_dropped);
+  out.Add("fairlead_audit_lines_dropped_total", host.audit_lines_dropped);
   out.Add("fairlead_configuration_reloads_total", host.reloads_ok, {{"result", "ok"}});
   out.Add("fairlead_configuration_reloads_total", host.reloads_failed, {{"result", "failed"}});
   out.Add("fairlead_configuration_stale", host.configuration_stale);
@@ -278,6 +279,8 @@ const std::vector<MetricInfo>& AllMetrics() {
       {"fairlead_reconfigurations_total", kC, "", "New configurations that took effect."},
       {"fairlead_log_lines_dropped_total", kC, "",
        "Log lines dropped because standard error took nothing."},
+      {"fairlead_audit_lines_dropped_total", kC, "",
+       "Lines of the audit log dropped because 64 MiB of them waited to be written."},
       // State of the watches.
       {"fairlead_kind_synced", kG, "kind", "1: the kind was listed once."},
       {"fairlead_kind_missing", kG, "kind", "1: the server does not have the kind."},

@@ -35,7 +35,7 @@ struct ProcessFacts {
 // Statistics from outside the Application.
 struct HostStats {
   ProcessFacts process;
-  int64_t log_lines_dropped = 0;
+  int64_t log_lines_dropped = 0, audit_lines_dropped = 0;
   int64_t reloads_ok = 0, reloads_failed = 0;
   // True if the last reload failed and an older configuration is in force.
   bool configuration_stale = false;

@@ -1,9 +1,13 @@
 // run: the Application with the parts that it lacks: signals, a log that does not block, HTTP, and
 // reloading of the configuration.
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <condition_variable>
 #include <csignal>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -36,6 +40,8 @@ namespace {
 
 // How long /metrics waits for the owner's thread.
 constexpr absl::Duration kCollectWait = absl::Milliseconds(500);
+// Of audit lines that wait to be written.
+constexpr size_t kAuditBytes = size_t{64} << 20;
 
 absl::StatusOr<std::unique_ptr<remote_plugins::Caller>> ConnectPlugins(
     const std::vector<model::RemotePluginConfig>& plugins) {
@@ -123,8 +129,10 @@ class ReloadThread {
   std::thread thread_;
 };
 
+// `audit`: null if there is none.
 std::map<std::string, server::Handler> Handlers(Application& application, const Reloader& reloader,
-                                                const LogWriter& log, const Clock& clock) {
+                                                const LogWriter& log, const LogWriter* audit,
+                                                const Clock& clock) {
   const server::Handler live = [&application](absl::string_view) {
     return LiveResponse(application.Alive(), application.GetStats());
   };
@@ -134,10 +142,11 @@ std::map<std::string, server::Handler> Handlers(Application& application, const 
            [&application](absl::string_view) {
              return ReadyResponse(application.Alive(), application.GetStats());
            }},
-          {"/metrics", [&](absl::string_view) {
+          {"/metrics", [&, audit](absl::string_view) {
              HostStats host;
              host.process = ProcessFacts::Read();
              host.log_lines_dropped = log.dropped();
+             host.audit_lines_dropped = audit == nullptr ? 0 : audit->dropped();
              host.version = kVersion;
              const ReloadStats reloads = reloader.GetStats();
              host.reloads_ok = reloads.ok;
@@ -187,8 +196,25 @@ AppOptions OptionsFor(const RunFlags& flags, const core::Configuration& configur
 
 }  // namespace
 
+// Appends to the file; null if none is named.
+absl::StatusOr<std::unique_ptr<LogWriter>> OpenAuditLog(const std::string& file,
+                                                        const Clock* clock) {
+  if (file.empty()) return nullptr;
+  int fd = STDOUT_FILENO;
+  if (file != "-") {
+    fd = open(file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR | S_IRGRP);
+    if (fd < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--audit-log ", file, ": cannot be opened: ", std::strerror(errno)));
+    }
+  }
+  return std::make_unique<LogWriter>(
+      fd, clock, LogWriterOptions{.bytes_max = kAuditBytes, .format = LogFormat::kJson});
+}
+
 absl::Status RunScheduler(const RunFlags& flags) {
   FAIRLEAD_ASSIGN_OR_RETURN(const LogLevel level, ParseLogLevel(flags.log_level));
+  FAIRLEAD_ASSIGN_OR_RETURN(const LogFormat format, ParseLogFormat(flags.log_format));
   SettingsWatch watch(flags.common.configuration, flags.common.catalog, ReadTextFile,
                       LoadWith(flags.common.plugins));
   FAIRLEAD_ASSIGN_OR_RETURN(Settings settings, watch.Load());
@@ -226,8 +252,11 @@ absl::Status RunScheduler(const RunFlags& flags) {
     FAIRLEAD_ASSIGN_OR_RETURN(management,
                               Connection::Open({configuration.cluster_api.kubeconfig, ""}));
   }
-  LogWriter log(STDERR_FILENO, &connection->clock());
-  Logger logger(&connection->clock(), level, [&log](absl::string_view line) { log.Write(line); });
+  LogWriter log(STDERR_FILENO, &connection->clock(), {.format = format});
+  FAIRLEAD_ASSIGN_OR_RETURN(const std::unique_ptr<LogWriter> audit,
+                            OpenAuditLog(flags.audit_log, &connection->clock()));
+  Logger logger(
+      &connection->clock(), level, [&log](absl::string_view line) { log.Write(line); }, format);
   for (const std::string& warning : configuration.warnings) logger.Warning(warning);
   const AppOptions options = OptionsFor(flags, configuration, usage_database.get());
   logger.Info("starting",
@@ -240,18 +269,21 @@ absl::Status RunScheduler(const RunFlags& flags) {
   // Ends before the application, which answers.
   std::unique_ptr<guests::Service> guests;
   std::function<void()> serve_guests;
-  Application application({&connection->transport(), &connection->transport(), &connection->clock(),
-                           usage_database == nullptr ? nullptr : &usage_database->transport(),
-                           [clock = &connection->clock()](const model::ExtenderConfig& extender) {
-                             return extenders::NewTransport(extender, *clock);
-                           },
-                           ConnectPlugins, [&serve_guests] { serve_guests(); },
-                           [&guests](const std::vector<core::GuestGrant>& grants) {
-                             if (guests != nullptr) guests->Publish(grants);
-                           },
-                           ConnectCloud(configuration.external_grpc),
-                           management == nullptr ? nullptr : &management->transport()},
-                          options, &settings.catalog, &logger);
+  Application application(
+      {&connection->transport(), &connection->transport(), &connection->clock(),
+       usage_database == nullptr ? nullptr : &usage_database->transport(),
+       [clock = &connection->clock()](const model::ExtenderConfig& extender) {
+         return extenders::NewTransport(extender, *clock);
+       },
+       ConnectPlugins, [&serve_guests] { serve_guests(); },
+       [&guests](const std::vector<core::GuestGrant>& grants) {
+         if (guests != nullptr) guests->Publish(grants);
+       },
+       ConnectCloud(configuration.external_grpc),
+       management == nullptr ? nullptr : &management->transport(),
+       audit == nullptr ? AuditLog::Sink(nullptr)
+                        : [&audit](absl::string_view line) { audit->Write(line); }},
+      options, &settings.catalog, &logger);
   Reloader reloader(std::move(watch), &application, &logger, [&flags](core::Options& changed) {
     if (!flags.scheduler_names.empty()) {
       core::SetSchedulerNames(flags.scheduler_names, changed.state);
@@ -262,7 +294,7 @@ absl::Status RunScheduler(const RunFlags& flags) {
   if (serves) {
     FAIRLEAD_ASSIGN_OR_RETURN(
         http, server::HttpServer::Start(
-                  address, Handlers(application, reloader, log, connection->clock()),
+                  address, Handlers(application, reloader, log, audit.get(), connection->clock()),
                   {.slow_paths = {"/metrics"}, .posts = GuestHandlers(application)}));
     logger.Info("serving /livez, /readyz and /metrics", {{"port", http->port()}});
   }

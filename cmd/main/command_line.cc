@@ -157,8 +157,14 @@ class CommandLine {
         ->type_name("HOST:PORT");
     sub->add_option("--log-level", run_.log_level, "debug, info, warning, error or off")
         ->type_name("LEVEL");
+    sub->add_option("--log-format", run_.log_format, "logfmt or json")->type_name("FORMAT");
+    sub->add_option("--audit-log", run_.audit_log,
+                    "Append a line of JSON there for each node that is provisioned or removed and "
+                    "each pod that is evicted, with the reason; -: standard output")
+        ->type_name("FILE")
+        ->check(NotBlank);
     sub->footer(
-        "Reads the cluster, decides, writes; one log line (logfmt) a decision on standard error.\n"
+        "Reads the cluster, decides, writes; one log line a decision on standard error.\n"
         "SIGTERM: what was decided is written, then the Lease is given back. SIGHUP, or a change "
         "of\n"
         "the files: configuration and catalogue are read again. Exit code 1 when leadership was\n"

@@ -96,7 +96,8 @@ ChildProcess& IntegrationTest::Start(const Settings& settings) {
       std::vector<std::string>{
           FAIRLEAD_BINARY, "run", "--kubeconfig",
           settings.kubeconfig.empty() ? plane->kubeconfig() : settings.kubeconfig, "--config",
-          configuration, "--identity", settings.identity, "--log-level", "debug"},
+          configuration, "--identity", settings.identity, "--log-level", "debug", "--audit-log",
+          "-"},
       plane->NewFile(absl::StrCat(settings.identity, ".log"))));
   ChildProcess& process = *processes_.back();
   EXPECT_TRUE(Says(process, "msg=synced"));

@@ -65,7 +65,8 @@ class IntegrationTest : public ::testing::Test {
   // Deletes all objects of it, whatever finalizers they have.
   void Empty(const std::string& collection);
 
-  // Runs and is connected, but may not have decided anything yet.
+  // Runs and is connected, but may not have decided anything yet. Its audit log is in its output,
+  // too.
   ChildProcess& Start(const Settings& settings);
   // `text` is in the log of the process.
   static ::testing::AssertionResult Says(ChildProcess& process, const std::string& text);

@@ -74,6 +74,15 @@ TEST_F(ScaleDownTest, APodMovesToRoomThatIsThereAndItsNodeIsGivenBack) {
   EXPECT_TRUE(Eventually("one request is left, that of the pod without a controller",
                          [&] { return api().List(kRequests).size() == 1; }));
   EXPECT_EQ(api().Get(Path(kNodes, NodeOf("kept"))).status, 200);
+  // The audit log has it all.
+  for (const char* workload : {"default/kept", "default/moved"}) {
+    EXPECT_TRUE(Says(process, absl::StrCat(R"("priceUsdPerHour":1.006000,"queue":"team",)",
+                                           R"("workloads":[")", workload, R"("]})")));
+  }
+  EXPECT_TRUE(Says(process, R"("namespace":"default","pod":"moved","uid":")"));
+  EXPECT_TRUE(Says(process, absl::StrCat(R"("nodeRequest":")", first, R"(","phase":"Draining")")));
+  EXPECT_TRUE(
+      Says(process, absl::StrCat(R"("nodeRequest":")", first, R"(","provider":"kwok","node":")")));
 }
 
 TEST_F(ScaleDownTest, TheConditionOfANodePoolSaysWhatIsWrong) {
@@ -95,7 +104,8 @@ TEST_F(ScaleDownTest, TheSchemaRefusesWrongRules) {
        {R"({"disruption":{"consolidationPolicy":"Always"}})",
         R"({"disruption":{"budgets":[{"nodes":"101%"}]}})",
         R"({"disruption":{"budgets":[{"nodes":"1","schedule":"@daily"}]}})", R"({"gpuSharing":{}})",
-        R"({"gpuSharing":{"strategy":"MPS","replicas":1}})"}) {
+        R"({"gpuSharing":{"strategy":"MPS","replicas":1}})",
+        R"({"labels":{"kubernetes.io/hostname":"a"}})"}) {
     const Answer answer =
         api().Call("POST", kPools,
                    absl::StrCat(R"({"apiVersion":"fairlead.dev/v1alpha1","kind":"NodePool",)",
