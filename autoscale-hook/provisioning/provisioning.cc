@@ -1,12 +1,15 @@
 // From demand to requests: the items that may be planned now, the plan, and the outcome of the
 // rest.
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "autoscale-hook/hook_impl.h"
 #include "autoscale-hook/machines/announced.h"
+#include "autoscale-hook/machines/launch_set.h"
 #include "autoscale-hook/planner/offers.h"
 #include "autoscale-hook/provisioning/plan_sets.h"
 #include "base/hash.h"
@@ -150,9 +153,31 @@ model::NodeRequest Hook::Impl::RequestFor(const PlannedNode& node, const Planned
   return request;
 }
 
-// After a restart the requests say for which workloads they were made.
+namespace {
+
+// The machines of atomic sets that may be there, by the set's id.
+std::map<std::string, std::vector<const MachineView*>> MembersOfSets(const StepContext& context) {
+  std::map<std::string, std::vector<const MachineView*>> members;
+  for (const MachineView& view : context.views) {
+    const std::optional<LaunchSet> set = LaunchSetOf(view.request());
+    if (set.has_value() && set->atomic && view.machine->Promises()) {
+      members[set->id].push_back(&view);
+    }
+  }
+  return members;
+}
+
+ProvisioningGuard::Ordered OrderedAs(const model::NodeRequest& request) {
+  return {request.meta.name, request.instance_type, request.pool};
+}
+
+}  // namespace
+
+// After a restart the requests say for which workloads they were made. The nodes of a gang are one
+// purchase.
 void Hook::Impl::RecallPurchases(const Demand& demand, const DemandMembers* members,
                                  StepContext& context) {
+  std::map<std::string, std::vector<const MachineView*>> sets;
   std::map<std::string, const DemandItem*> wanted;
   const auto find = [&](const std::string& workload) -> const DemandItem* {
     if (const auto item = wanted.find(workload); item != wanted.end()) return item->second;
@@ -171,19 +196,27 @@ void Hook::Impl::RecallPurchases(const Demand& demand, const DemandMembers* memb
     if (wanted.empty()) {
       for (const DemandItem& item : demand) wanted[item.workload] = &item;
     }
-    const ProvisioningGuard::Ordered node{request.meta.name, request.instance_type, request.pool};
+    std::vector<ProvisioningGuard::Ordered> nodes = {OrderedAs(request)};
+    if (const auto set = LaunchSetOf(request); unneeded && set.has_value() && set->atomic) {
+      if (sets.empty()) sets = MembersOfSets(context);
+      const std::vector<const MachineView*>& all = sets[set->id];
+      // Without all of them it is not known whether they would have been enough.
+      if (std::ssize(all) < set->size) continue;
+      nodes.clear();
+      for (const MachineView* member : all) nodes.push_back(OrderedAs(member->request()));
+    }
     for (const std::string& workload : request.reason_workloads) {
       const DemandItem* found = find(workload);
       if (found == nullptr) continue;
-      linked_.insert(request.meta.name);
+      for (const ProvisioningGuard::Ordered& node : nodes) linked_.insert(node.request);
       if (unhelpful) {
-        guard_.Restore(*found, node,
+        guard_.Restore(*found, nodes.front(),
                        std::min(request.failed_at.value_or(context.now), context.now));
         continue;
       }
       DemandItem item = *found;
       item.workload = workload;
-      guard_.Remember(item, {node}, request.unneeded_since.value_or(context.now));
+      guard_.Remember(item, nodes, request.unneeded_since.value_or(context.now));
     }
   }
 }

@@ -167,9 +167,9 @@ bool ProvisioningGuard::JudgeOne(Purchase& purchase, const Wanted& wanted,
     if (node.use == Use::kUnneeded) unneeded.push_back(&node);
   }
   if (unneeded.empty()) return true;
-  // Nodes for another gang: some of them may be taken, and the others are not enough for this one.
+  // Other pods may have taken some of the nodes of a gang, and the others are not enough for it.
   const bool enough = single || unneeded.size() == purchase.nodes.size();
-  if (!wanted.ItselfStill(purchase) && !(enough && wanted.AnotherLikeIt(purchase))) return true;
+  if (!enough || !(wanted.ItselfStill(purchase) || wanted.AnotherLikeIt(purchase))) return true;
   for (Purchase::Node* node : unneeded) {
     node->useless_since = std::min(node->useless_since, now);
     Refuse(purchase.shape, node->what, now >= node->useless_since + options_.doubt, now);

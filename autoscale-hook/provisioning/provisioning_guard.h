@@ -4,6 +4,8 @@
 // on order, and nothing needs it, while what it was bought for still demands nodes: the item
 // itself, or an item of the same queue and shape (equal pods; for a gang, as many of each). Equal
 // pods change places: a node that one of them finds useless may have been bought for another one.
+// The nodes of a gang are useless together: if other pods have taken some of them, the rest is not
+// enough for it, and proves nothing.
 // Pods are equal if everything that decides where they may run is equal; preferences are not
 // compared.
 //

@@ -256,6 +256,39 @@ TEST_F(HookTest, IdleNodeThatIsTooSmallForAGangIsNoProofAgainstItsType) {
   }
 }
 
+// Pods that come first have taken two of three nodes that were provisioned for a gang.
+class TakenNodesTest : public HookTest {
+ protected:
+  void ExpectOthersAreProvisioned(bool restart, int64_t missing) {
+    const auto gang = [](int64_t pods) {
+      return Item("team/g", Spec(1000, 4, 1), pods, /*atomic=*/true);
+    };
+    StepAndApply({gang(3)});
+    ASSERT_EQ(requests_.size(), 3u);
+    const std::string left = requests_.begin()->first;
+    for (auto& [name, node] : nodes_) node.needed = name != left;
+    if (restart) Restart();
+    // While the nodes boot, and when they are there.
+    for (int i = 0; i < 4; ++i, now_ += absl::Seconds(10)) {
+      for (auto& [name, node] : nodes_) {
+        const bool needed = node.needed;
+        if (i == 2) node = Arrived(name, name);
+        node.needed = needed;
+      }
+      const StepOutput out = Step({gang(missing)});
+      ASSERT_EQ(std::ssize(out.created), missing) << i << " " << DetailsOf(out.outcomes[0]);
+      for (const auto& node : out.created) EXPECT_EQ(node.request.instance_type, "g.1");
+    }
+  }
+};
+
+TEST_F(TakenNodesTest, AreReplaced) { ExpectOthersAreProvisioned(false, 3); }
+TEST_F(TakenNodesTest, AreReplacedAfterARestart) { ExpectOthersAreProvisioned(true, 3); }
+// The third of its pods would go to the node that is left.
+TEST_F(TakenNodesTest, AreReplacedAfterARestartBesideTheOneThatIsLeft) {
+  ExpectOthersAreProvisioned(true, 2);
+}
+
 TEST_F(HookTest, NodeThatHelpedMayBeProvisionedAgain) {
   BuyReady();
   for (int i = 0; i < 5; ++i) {
