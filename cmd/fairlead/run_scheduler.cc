@@ -194,7 +194,23 @@ AppOptions OptionsFor(const RunFlags& flags, const core::Configuration& configur
   return options;
 }
 
-}  // namespace
+// What the flags say goes before what the file says.
+void ApplyFlags(const RunFlags& flags, core::Configuration& configuration) {
+  if (!flags.scheduler_names.empty()) {
+    core::SetSchedulerNames(flags.scheduler_names, configuration.options.state);
+  }
+  if (flags.leader_elect_given) configuration.leader_election.enabled = flags.leader_elect;
+  if (!flags.metrics_bind_address.empty()) {
+    configuration.metrics_bind_address = flags.metrics_bind_address;
+  }
+}
+
+// Nothing for "" and "0": nothing is served.
+absl::StatusOr<std::optional<server::BindAddress>> ServedAt(const std::string& address) {
+  if (address.empty() || address == "0") return std::nullopt;
+  FAIRLEAD_ASSIGN_OR_RETURN(server::BindAddress parsed, server::ParseBindAddress(address));
+  return parsed;
+}
 
 // Appends to the file; null if none is named.
 absl::StatusOr<std::unique_ptr<LogWriter>> OpenAuditLog(const std::string& file,
@@ -212,6 +228,18 @@ absl::StatusOr<std::unique_ptr<LogWriter>> OpenAuditLog(const std::string& file,
       fd, clock, LogWriterOptions{.bytes_max = kAuditBytes, .format = LogFormat::kJson});
 }
 
+void LogStart(const Connection& connection, const AppOptions& options, Logger& logger) {
+  logger.Info("starting",
+              {{"version", kVersion},
+               {"cluster", connection.Describe()},
+               {"identity", options.identity},
+               {"scheduler_names", absl::StrJoin(options.core.state.scheduler_names, ",")},
+               {"hook", options.core.hook.enabled ? options.core.hook.provider : "off"},
+               {"leader_election", options.leader_election.enabled ? "on" : "off"}});
+}
+
+}  // namespace
+
 absl::Status RunScheduler(const RunFlags& flags) {
   FAIRLEAD_ASSIGN_OR_RETURN(const LogLevel level, ParseLogLevel(flags.log_level));
   FAIRLEAD_ASSIGN_OR_RETURN(const LogFormat format, ParseLogFormat(flags.log_format));
@@ -219,25 +247,10 @@ absl::Status RunScheduler(const RunFlags& flags) {
                       LoadWith(flags.common.plugins));
   FAIRLEAD_ASSIGN_OR_RETURN(Settings settings, watch.Load());
   core::Configuration& configuration = settings.configuration;
-  if (!flags.scheduler_names.empty()) {
-    core::SetSchedulerNames(flags.scheduler_names, configuration.options.state);
-  }
-  if (flags.leader_elect_given) configuration.leader_election.enabled = flags.leader_elect;
-  if (!flags.metrics_bind_address.empty()) {
-    configuration.metrics_bind_address = flags.metrics_bind_address;
-  }
-  server::BindAddress address;
-  const bool serves =
-      !configuration.metrics_bind_address.empty() && configuration.metrics_bind_address != "0";
-  if (serves) {
-    FAIRLEAD_ASSIGN_OR_RETURN(address,
-                              server::ParseBindAddress(configuration.metrics_bind_address));
-  }
-
-  const std::string& guests_address = configuration.guests_bind_address;
-  if (!guests_address.empty() && guests_address != "0") {
-    FAIRLEAD_RETURN_IF_ERROR(server::ParseBindAddress(guests_address).status());
-  }
+  ApplyFlags(flags, configuration);
+  FAIRLEAD_ASSIGN_OR_RETURN(const std::optional<server::BindAddress> address,
+                            ServedAt(configuration.metrics_bind_address));
+  FAIRLEAD_RETURN_IF_ERROR(ServedAt(configuration.guests_bind_address).status());
 
   // Before the first thread starts, so that all threads leave the signals to the watcher.
   SignalTarget target;
@@ -259,13 +272,7 @@ absl::Status RunScheduler(const RunFlags& flags) {
       &connection->clock(), level, [&log](absl::string_view line) { log.Write(line); }, format);
   for (const std::string& warning : configuration.warnings) logger.Warning(warning);
   const AppOptions options = OptionsFor(flags, configuration, usage_database.get());
-  logger.Info("starting",
-              {{"version", kVersion},
-               {"cluster", connection->Describe()},
-               {"identity", options.identity},
-               {"scheduler_names", absl::StrJoin(options.core.state.scheduler_names, ",")},
-               {"hook", options.core.hook.enabled ? options.core.hook.provider : "off"},
-               {"leader_election", options.leader_election.enabled ? "on" : "off"}});
+  LogStart(*connection, options, logger);
   // Ends before the application, which answers.
   std::unique_ptr<guests::Service> guests;
   std::function<void()> serve_guests;
@@ -291,10 +298,10 @@ absl::Status RunScheduler(const RunFlags& flags) {
   });
   ReloadThread reloads(&reloader);
   std::unique_ptr<server::HttpServer> http;
-  if (serves) {
+  if (address.has_value()) {
     FAIRLEAD_ASSIGN_OR_RETURN(
         http, server::HttpServer::Start(
-                  address, Handlers(application, reloader, log, audit.get(), connection->clock()),
+                  *address, Handlers(application, reloader, log, audit.get(), connection->clock()),
                   {.slow_paths = {"/metrics"}, .posts = GuestHandlers(application)}));
     logger.Info("serving /livez, /readyz and /metrics", {{"port", http->port()}});
   }

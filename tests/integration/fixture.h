@@ -24,6 +24,7 @@ inline constexpr char kNodes[] = "/api/v1/nodes";
 inline constexpr char kGroups[] = "/apis/scheduling.run.ai/v2alpha2/namespaces/default/podgroups";
 inline constexpr char kQueues[] = "/apis/scheduling.run.ai/v2/queues";
 inline constexpr char kRequests[] = "/apis/fairlead.dev/v1alpha1/noderequests";
+inline constexpr char kPools[] = "/apis/fairlead.dev/v1alpha1/nodepools";
 inline constexpr char kLease[] =
     "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/fairlead";
 

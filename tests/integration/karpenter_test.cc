@@ -11,7 +11,6 @@ namespace {
 
 constexpr char kClaims[] = "/apis/karpenter.sh/v1/nodeclaims";
 constexpr char kClasses[] = "/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses";
-constexpr char kPools[] = "/apis/fairlead.dev/v1alpha1/nodepools";
 
 const std::vector<SoldType>& Types() {
   static const auto* const types =

@@ -7,8 +7,6 @@
 namespace fairlead::integration {
 namespace {
 
-constexpr char kPools[] = "/apis/fairlead.dev/v1alpha1/nodepools";
-
 class ScaleDownTest : public IntegrationTest {
  protected:
   void SetUp() override {
