@@ -62,7 +62,7 @@ class Pools : PlanDice {
     if (OneIn(3)) pool.With("max", random_.Between(0, 4));
     if (OneIn(3)) pool.With("weight", Any(kWeights));
     if (OneIn(8)) pool.With("spot", 1);
-    if (OneIn(8)) pool.With("label_zone", "zone-z");  // another than its own
+    if (OneIn(8)) pool.With("label_zone", "zone-z");  // wrong if it has others
     if (OneIn(3)) pool.With("policy", OneIn(2) ? "WhenEmpty" : "WhenEmptyOrUnderutilized");
     if (OneIn(3)) pool.With("after", Any(kAfter));
     if (OneIn(4)) pool.With("budget", Any(kBudgets));

@@ -74,6 +74,14 @@ PoolFacts ReadPool(const Json& pool) {
   if (const Json* const labels = At(pool, {"spec", "labels"})) {
     for (auto it = labels->begin(); it != labels->end(); ++it) out.labels[it.key()] = Text(&*it);
   }
+  for (const char* own : {"kubernetes.io/hostname", "fairlead.dev/node-request"}) {
+    if (out.labels.contains(own)) out.fault = absl::StrCat("label ", own);
+  }
+  const auto zone = out.labels.find("topology.kubernetes.io/zone");
+  if (zone != out.labels.end() && !out.zones.empty() &&
+      (out.zones.size() > 1 || out.zones.front() != zone->second)) {
+    out.fault = absl::StrCat("label ", zone->first);
+  }
   for (const Json& taint : ItemsAt(pool, {"spec", "taints"})) {
     out.taints.push_back(
         {TextAt(taint, {"key"}), TextAt(taint, {"value"}), TextAt(taint, {"effect"})});

@@ -2,8 +2,9 @@
 // from the API server's objects by code that shares nothing with the product's decoders.
 //
 // A version is wrong if docs/autoscaling.md says so of it: a provider that is not configured, a
-// duration or a schedule that is none, GPUs that are divided without saying how. The product may
-// keep the last right version of an object as long as the object is wrong.
+// duration or a schedule that is none, GPUs that are divided without saying how, labels that each
+// node has of its own. The product may keep the last right version of an object as long as the
+// object is wrong.
 //
 // Ownership: borrows time. Thread-safety: none, one thread. Complexity: a commit O(1), a question
 // O(versions of the pool).

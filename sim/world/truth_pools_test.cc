@@ -64,6 +64,10 @@ TEST_F(TruthPoolsTest, KnowsWhatIsWrong) {
   for (const char* wrong : {"provider", "after", "schedule", "sharing"}) {
     EXPECT_NE(ReadPool(Pool({{"wrong", wrong}})).fault, "") << wrong;
   }
+  EXPECT_EQ(ReadPool(Pool({{"label_zone", "zone-z"}})).fault, "");
+  EXPECT_EQ(ReadPool(Pool({{"label_zone", "zone-z"}, {"zones", "zone-z"}})).fault, "");
+  EXPECT_NE(ReadPool(Pool({{"label_zone", "zone-z"}, {"zones", "zone-a"}})).fault, "");
+  EXPECT_NE(ReadPool(Pool({{"label_zone", "zone-a"}, {"zones", "zone-a,zone-b"}})).fault, "");
 }
 
 TEST_F(TruthPoolsTest, ABudgetForOtherReasonsHoldsNoEmptyNode) {
