@@ -116,8 +116,15 @@ absl::Duration Checks::QuietFor() const {
 void Checks::Settle() { settled_at_ = time_->now(); }
 
 void Checks::OnDecision(const std::string& identity, const core::DecisionLoop& loop,
-                        const core::StepResult& /*result*/) {
+                        const core::StepResult& result) {
   machines_.CheckCaps();
+  // What is told why it waits is not being bound, if only for a moment between two looks.
+  for (const model::Action& action : result.actions) {
+    const auto* told = std::get_if<model::SetPodUnschedulable>(&action.what);
+    if (told != nullptr && !told->reason.empty()) {
+      binding_since_.erase(model::Key(told->ns, told->name));
+    }
+  }
   if (++decisions_ % recount_every_ != 0) return;
   const std::string broken = loop.CheckConsistency();
   if (!broken.empty()) Fail("recount", absl::StrCat(identity, ": ", broken));
