@@ -6,6 +6,7 @@
 // change.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "scheduler/model/cluster_event.h"
 #include "scheduler/model/kind.h"
@@ -54,6 +56,21 @@ class ApiServer {
   }
   absl::Status CreateAny(Object object) {
     return std::visit([this](auto& typed) { return Create(std::move(typed)); }, object);
+  }
+
+  // Takes over an object of another server as it is, with its uid, version and times. Later
+  // versions are higher than its own. AlreadyExists if the key is taken.
+  template <typename T>
+  absl::Status Adopt(T object) {
+    const std::string key = model::Key(object.meta);
+    uint64_t version = 0;
+    if (absl::SimpleAtoi(object.meta.resource_version, &version)) {
+      version_ = std::max(version_, version);
+    }
+    const auto [it, added] = Table<T>().emplace(key, std::move(object));
+    if (!added) return absl::AlreadyExistsError(absl::StrCat(key, " already exists"));
+    Tell(ChangeType::kAdded, it->second);
+    return absl::OkStatus();
   }
 
   // `change` modifies the object; false if there is none.

@@ -81,6 +81,11 @@ absl::Status Cloud::Launch(const model::LaunchNode& launch) {
   return absl::OkStatus();
 }
 
+void Cloud::Adopt(const std::string& request_name, const std::string& instance_type,
+                  const std::string& node_name) {
+  machines_[request_name] = {instance_type, node_name, /*arrives=*/true};
+}
+
 absl::Status Cloud::Terminate(const model::TerminateNode& terminate) {
   auto it = machines_.find(terminate.request_name);
   if (it == machines_.end()) return absl::OkStatus();  // already gone, or never was

@@ -40,6 +40,10 @@ class Cloud {
   absl::Status Launch(const model::LaunchNode& launch);
   absl::Status Terminate(const model::TerminateNode& terminate);
 
+  // A machine that exists already; TerminateNode ends it.
+  void Adopt(const std::string& request_name, const std::string& instance_type,
+             const std::string& node_name);
+
   // The type is unavailable in the zone ("": in any) until then.
   void AddStockout(std::string instance_type, std::string zone, absl::Time until);
   // The next `count` launches are accepted and their machines never come.

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "sim/adopted_machines.h"
 #include "sim/api_writes.h"
 
 namespace fairlead::sim {
@@ -62,9 +63,31 @@ Cluster::Cluster(const ClusterOptions& options, absl::Time start)
       server_(&queue_),
       controllers_(&queue_, &server_, options.controller_delay),
       kubelets_(&queue_, &server_, options.kubelet),
+      successors_(&queue_, &server_, options.controller_delay),
       cloud_(&queue_, &server_, &faults_, options.cloud),
       watch_(&queue_, &server_, &faults_, options.watch_delay),
       executor_(&queue_, &server_, &cloud_, &faults_, &watch_, options.executor) {}
+
+absl::Status Cluster::Adopt(std::vector<Object> objects) {
+  AdoptedMachines machines(queue_.now(), objects);
+  // Nodes come before the pods that are on them.
+  for (const model::Kind kind : model::kAllKinds) {
+    for (Object& object : objects) {
+      if (KindOf(object) != kind || !machines.Keep(object)) continue;
+      if (auto* pod = std::get_if<model::Pod>(&object)) {
+        pod->meta.annotations.Erase(kRunSecondsAnnotation);
+        kubelets_.Adopt(*pod);
+        successors_.Adopt(*pod);
+      }
+      FAIRLEAD_RETURN_IF_ERROR(
+          std::visit([this](auto& typed) { return server_.Adopt(std::move(typed)); }, object));
+    }
+  }
+  for (const AdoptedMachines::Machine& machine : machines.machines()) {
+    cloud_.Adopt(machine.request, machine.instance_type, machine.node);
+  }
+  return absl::OkStatus();
+}
 
 absl::Status Cluster::ApplyObject(const Object& object) {
   return std::visit(

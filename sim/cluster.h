@@ -23,6 +23,7 @@
 #include "sim/faults.h"
 #include "sim/kubelets.h"
 #include "sim/manifests.h"
+#include "sim/successors.h"
 #include "sim/watch.h"
 
 namespace fairlead::sim {
@@ -48,6 +49,12 @@ class Cluster {
   Cluster(const ClusterOptions& options, absl::Time start);
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
+
+  // Takes over the objects of a real cluster, before anything else. Pods that run go on, bound ones
+  // start; no pod ends by itself. A pod that is deleted comes back if the controller that owns it
+  // would make it anew (successors.h). A machine without a usable node counts as ordered now, for
+  // nothing tells how far it is. AlreadyExists if two objects have one name.
+  absl::Status Adopt(std::vector<Object> objects);
 
   // Like `kubectl apply` and `kubectl delete`. AlreadyExists for a Pod or Node that exists.
   absl::Status Apply(const Manifest& manifest);
@@ -80,6 +87,7 @@ class Cluster {
   ApiServer server_;
   Controllers controllers_;
   Kubelets kubelets_;
+  Successors successors_;
   Cloud cloud_;
   Watch watch_;
   Executor executor_;

@@ -28,6 +28,10 @@ Kubelets::Kubelets(EventQueue* queue, ApiServer* server, KubeletOptions options)
   });
 }
 
+void Kubelets::Adopt(const model::Pod& pod) {
+  if (pod.phase == model::PodPhase::kRunning) handled_.insert(pod.meta.uid);
+}
+
 void Kubelets::OnPod(const model::Pod& pod) {
   if (pod.node_name.empty() || IsTerminal(pod)) return;
   const std::string key = model::Key(pod.meta);

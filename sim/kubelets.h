@@ -28,6 +28,9 @@ class Kubelets {
  public:
   Kubelets(EventQueue* queue, ApiServer* server, KubeletOptions options);
 
+  // The pod runs already: it is not started again. Before the server has it.
+  void Adopt(const model::Pod& pod);
+
  private:
   void OnPod(const model::Pod& pod);
   void OnNodeGone(const model::Node& node);

@@ -13,6 +13,9 @@ namespace {
 // More steps at one instant are an endless loop.
 constexpr int kMaxStepsAtOneInstant = 1000;
 
+// The pace at which the last report of usage is repeated.
+constexpr absl::Duration kUsageReports = absl::Minutes(1);
+
 bool OnlyEvents(const std::vector<model::Action>& actions) {
   return std::all_of(actions.begin(), actions.end(), [](const model::Action& action) {
     return std::holds_alternative<model::EmitEvent>(action.what);
@@ -53,6 +56,9 @@ Simulator::Simulator(Scenario scenario, SimulatorOptions options)
 absl::StatusOr<std::unique_ptr<Simulator>> Simulator::Make(Scenario scenario,
                                                            SimulatorOptions options) {
   std::unique_ptr<Simulator> simulator(new Simulator(std::move(scenario), std::move(options)));
+  if (std::optional<Present>& present = simulator->options_.present; present.has_value()) {
+    FAIRLEAD_RETURN_IF_ERROR(simulator->cluster_.Adopt(std::exchange(present->objects, {})));
+  }
   simulator->ScheduleTimeline();
   FAIRLEAD_RETURN_IF_ERROR(simulator->StartLoop());
   return simulator;
@@ -114,11 +120,22 @@ absl::Status Simulator::StartLoop() {
   core::Options options = options_.core;
   if (options.engine.usage.has_value()) {
     options.usage_store.name = "usage";
-    options.engine.usage->reported = false;  // in a simulated cluster only the loop counts usage
+    // In a cluster that is simulated from its beginning only the loop counts usage.
+    if (!options_.present.has_value()) options.engine.usage->reported = false;
   }
   FAIRLEAD_ASSIGN_OR_RETURN(loop_, core::DecisionLoop::Make(options, catalog_));
-  FAIRLEAD_RETURN_IF_ERROR(loop_->RestoreUsage(cluster_.executor().writes().stored_usage()));
-  cluster_.Connect([this](const model::ClusterEvent& event) { loop_->Apply(event); });
+  std::string usage = cluster_.executor().writes().stored_usage();
+  if (usage.empty() && options_.present.has_value()) usage = options_.present->usage;
+  FAIRLEAD_RETURN_IF_ERROR(loop_->RestoreUsage(usage));
+  cluster_.Connect([this](const model::ClusterEvent& event) {
+    const auto* synced = std::get_if<model::Synced>(&event);
+    if (synced != nullptr && options_.present.has_value() &&
+        options_.present->missing.contains(synced->kind)) {
+      return loop_->Apply(model::Synced{synced->kind, /*missing=*/true});
+    }
+    loop_->Apply(event);
+  });
+  usage_told_at_ = absl::InfinitePast();
   wake_at_ = absl::InfinitePast();
   ++life_;
   last_list_ = 0;
@@ -162,8 +179,34 @@ void Simulator::ListNodes() {
       });
 }
 
+void Simulator::TellUsage() {
+  if (!options_.present.has_value() || !options_.present->report.has_value()) return;
+  if (now_ < usage_told_at_ + kUsageReports) return;
+  model::UsageReport& report = *options_.present->report;
+  report.at = std::max(report.at, usage_told_at_ = now_);
+  loop_->Apply(report);
+}
+
+// The other scheduler does not exist here; it would bind the pod where it may.
+void Simulator::BindGuests() {
+  if (!options_.present.has_value()) return;
+  for (const core::GuestGrant& grant : loop_->TakeGrants()) {
+    cluster_.queue().After(options_.cluster.executor.write_latency, [this, grant] {
+      const std::string key = model::Key(grant.ns, grant.name);
+      const auto* pod = cluster_.server().Find<model::Pod>(key);
+      if (pod == nullptr || pod->meta.uid != grant.uid || !pod->node_name.empty()) return;
+      cluster_.server().Modify<model::Pod>(key, [&](model::Pod& p) {
+        p.node_name = grant.node;
+        p.scheduled = {"True", ""};
+      });
+    });
+  }
+}
+
 absl::Status Simulator::Decide() {
+  TellUsage();
   core::StepResult result = loop_->Step(now_);
+  BindGuests();
   wake_at_ = result.wake_at;
   ListNodes();
   for (const model::Action& action : result.actions) {

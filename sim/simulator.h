@@ -11,6 +11,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,8 +30,20 @@
 
 namespace fairlead::sim {
 
+// A real cluster at one moment, with which a simulation begins.
+struct Present {
+  std::vector<Object> objects;    // as the API server has them, with uids, versions and status
+  std::set<model::Kind> missing;  // kinds that the server lacks or does not show
+  std::string usage;              // as stored (core/usage_store.h); empty: none
+  // If the usage of queues is reported: the last report. It is repeated, so it does not get stale.
+  std::optional<model::UsageReport> report;
+};
+
 struct SimulatorOptions {
   core::Options core;
+  // Present: the cluster begins with it (Cluster::Adopt). Schedulers that are guests bind the pods
+  // that they are granted.
+  std::optional<Present> present;
   ClusterOptions cluster;
   // Checks everything after every step: slow, for tests.
   bool check_invariants = false;
@@ -72,6 +86,8 @@ class Simulator {
   absl::Status DoStep(const ScenarioStep& step);
   absl::Status DoFault(const ScriptedFault& fault);
   absl::Status StartLoop();
+  void TellUsage();
+  void BindGuests();
   absl::Status Decide();
   // Answers what the decision loop awaits.
   void ListNodes();
@@ -91,6 +107,7 @@ class Simulator {
   absl::Time now_, wake_at_ = absl::InfinitePast();
   absl::Status failure_;  // error of an event
   StableHash trace_;
+  absl::Time usage_told_at_ = absl::InfinitePast();
   bool keep_trace_ = false;
   std::string trace_text_;
   int steps_at_this_instant_ = 0;
