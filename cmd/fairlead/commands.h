@@ -2,6 +2,7 @@
 // result to `out` and notes to standard error, and returns a Status with a message for users.
 #pragma once
 
+#include <cstdint>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -21,10 +22,41 @@ struct CommonFlags {
   framework::RegistryPtr plugins = plugins::BuiltIn();  // that the configuration may name
 };
 
-// `fairlead queues`, `fairlead nodes`, `fairlead explain POD|PODGROUP`: read-only.
+// `fairlead queues`, `nodes`, `top`, `explain`: read-only.
 absl::Status RunQueues(const CommonFlags& flags, std::ostream& out);
 absl::Status RunNodes(const CommonFlags& flags, std::ostream& out);
-absl::Status RunExplain(const CommonFlags& flags, const std::string& subject, std::ostream& out);
+
+struct TopFlags {
+  CommonFlags common;
+  std::string sort = "gpus";
+  int64_t limit = 20;  // workloads in the table
+};
+absl::Status RunTop(const TopFlags& flags, std::ostream& out);
+
+struct ExplainFlags {
+  CommonFlags common;
+  std::string subject;
+  bool watch = false;
+  std::string until;  // "", "placed", "running"; not empty: watch
+};
+absl::Status RunExplain(const ExplainFlags& flags, std::ostream& out);
+
+// `fairlead what-if`: the present cluster and a change of it, played on; read-only.
+struct WhatIfFlags {
+  CommonFlags common;
+  std::vector<std::string> files, removed;       // paths; "Kind/name", "Kind/namespace/name"
+  std::string with_configuration, with_catalog;  // paths; empty: as in the present
+  std::string bound = "1h";
+};
+absl::Status RunWhatIf(const WhatIfFlags& flags, std::ostream& out);
+
+// `fairlead drain-plan NODE...`: what would become of their pods; read-only.
+struct DrainPlanFlags {
+  CommonFlags common;
+  std::vector<std::string> nodes;
+  std::string bound = "1h";
+};
+absl::Status RunDrainPlan(const DrainPlanFlags& flags, std::ostream& out);
 
 // `fairlead catalog`: the instance types that can be bought. Contacts no cluster.
 absl::Status RunCatalog(const CommonFlags& flags, std::ostream& out);

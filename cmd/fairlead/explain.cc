@@ -189,6 +189,20 @@ void JudgeGroup(const std::string& key, const Snapshot& snapshot, Explanation& o
   }
 }
 
+// By positions, not by the order of rows: a workload may be in several rows, or in none yet.
+void AddAhead(const core::View& view, Explanation& out) {
+  if (!out.waiting.has_value() || out.state != State::kWaiting) return;
+  std::map<int64_t, std::string> ahead;
+  for (const core::WaitingRow& row : view.waiting) {
+    const int64_t position = row.verdict.position;
+    if (row.queue != out.waiting->queue || position <= 0) continue;
+    if (position < out.waiting->verdict.position) ahead.emplace(position, row.workload);
+  }
+  for (const auto& [position, workload] : ahead) {
+    if (out.ahead.size() < Explanation::kNamed) out.ahead.push_back(workload);
+  }
+}
+
 // ---- text
 // ------------------------------------------------------------------------------------------
 
@@ -260,6 +274,12 @@ std::string WaitingText(const Explanation& e) {
     absl::StrAppend(&out, Line("Position", absl::StrCat(v.position, " in queue ", row.queue,
                                                         ", priority ", row.priority)));
   }
+  if (!e.ahead.empty()) {
+    const int64_t more = v.position - 1 - static_cast<int64_t>(e.ahead.size());
+    absl::StrAppend(
+        &out, Line("Ahead", absl::StrCat(absl::StrJoin(e.ahead, ", "),
+                                         more > 0 ? absl::StrCat(" and ", more, " more") : "")));
+  }
   if (v.min_member > 1) {
     absl::StrAppend(
         &out, Line("Gang", absl::StrCat(v.pods_waiting, " pods wait, ", v.pods_running,
@@ -319,40 +339,6 @@ std::string RecordedText(const Explanation& e) {
                            " (differs: the scheduler may be a moment behind, or run "
                            "with another configuration)"));
 }
-
-}  // namespace
-
-absl::StatusOr<Subject> ParseSubject(absl::string_view text, absl::string_view ns) {
-  Subject subject;
-  subject.ns = ns.empty() ? "default" : std::string(ns);
-  const std::vector<std::string> parts = absl::StrSplit(text, '/');
-  subject.name = parts.back();
-  if (parts.size() > 2 || subject.name.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", text, "\": must be NAME or KIND/NAME; the namespace goes into -n"));
-  }
-  if (parts.size() == 1) return subject;
-  const std::string& kind = parts[0];
-  if (kind == "pod" || kind == "pods" || kind == "po") {
-    subject.kind = Subject::Kind::kPod;
-  } else if (kind == "podgroup" || kind == "podgroups" || kind == "pg") {
-    subject.kind = Subject::Kind::kPodGroup;
-  } else if (kind == "queue" || kind == "queues") {
-    subject.kind = Subject::Kind::kQueue;
-  } else if (kind == "job" || kind == "jobs") {
-    subject.kind = Subject::Kind::kJob;
-  } else if (kind == "deployment" || kind == "deployments" || kind == "deploy") {
-    subject.kind = Subject::Kind::kDeployment;
-  } else {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", text, "\": ", kind,
-                     " is none of pod, podgroup, job, deployment, queue; the namespace goes into "
-                     "-n"));
-  }
-  return subject;
-}
-
-namespace {
 
 // The identity of the object, from the object itself.
 absl::StatusOr<Explanation> Introduce(const Subject& subject, const Live& live, absl::Time now) {
@@ -438,6 +424,7 @@ absl::StatusOr<Explanation> Explain(const Subject& subject, const Live& live,
     JudgePod(key, &*live.pod, snapshot, scheduler_names, out);
   }
   if (out.waiting.has_value()) out.queue = out.waiting->queue;
+  AddAhead(snapshot.view, out);
   out.queue_path = PathOf(snapshot.view, out.queue);
   AddRequests(snapshot, out);
   // A gang's verdict is written once, on its group.
@@ -539,6 +526,9 @@ Json ExplainJson(const Explanation& e) {
   if (e.waiting.has_value()) {
     json.Set("message", e.waiting->message);
     if (e.waiting->since > absl::InfinitePast()) json.Set("since", Rfc3339(e.waiting->since));
+    Json ahead = Json::Array();
+    for (const std::string& workload : e.ahead) ahead.Add(Json::String(workload));
+    if (!e.ahead.empty()) json.Set("ahead", std::move(ahead));
     // Our own writer made it, so it can be parsed.
     absl::StatusOr<Json> whole =
         Json::Parse(verdict::ToJson(e.waiting->verdict, static_cast<size_t>(1) << 20));

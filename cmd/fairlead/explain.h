@@ -2,9 +2,9 @@
 //
 // The JSON (docs/commands.md has it with examples):
 //  {"kind":"Pod"|"PodGroup","namespace","name","state","queue","podGroup","node","podStatus",
-//   "message","since","wouldRunOn","verdict":{as annotation fairlead.dev/verdict, whole},
-//   "queuePath":[{"name","resources":{name: {as QueuesJson}}}],
-//   "nodeRequests":[{"name","instanceType","zone","phase","written"}],
+//   "message","since","wouldRunOn","ahead":[names of the first workloads before it],"verdict":{as
+//   annotation fairlead.dev/verdict, whole}, "queuePath":[{"name","resources":{name: {as
+//   QueuesJson}}}], "nodeRequests":[{"name","instanceType","zone","phase","written"}],
 //   "pods":[{"name","status","node"}],
 //   "recorded":{"on","reason","message","hash","agrees"}}
 //
@@ -51,6 +51,9 @@ struct Explanation {
   // Its `since` is the time that the API server recorded; infinite past if that is of another
   // verdict.
   std::optional<core::WaitingRow> waiting;
+  // The workloads before it in its queue: at most kNamed of them, in order.
+  static constexpr size_t kNamed = 3;
+  std::vector<std::string> ahead;
   std::vector<core::QueueRow> queue_path;  // root first
   struct Request {
     std::string name, instance_type, zone, phase;

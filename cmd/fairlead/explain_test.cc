@@ -220,6 +220,35 @@ TEST(ExplainTest, Running) {
   EXPECT_EQ(ExplainJson(*e).TextAt({"node"}), "fl-3");
 }
 
+TEST(ExplainTest, WhoIsAheadIsNamed) {
+  Snapshot snapshot = SampleSnapshot();
+  core::WaitingRow own = snapshot.view.waiting[0];
+  own.verdict.position = 7;
+  snapshot.view.waiting[0].verdict.position = 7;
+  // Rows may come in another order; a position of 0 is unknown; other queues do not count.
+  for (const auto& [name, position, queue] :
+       std::vector<std::tuple<std::string, int64_t, std::string>>{{"research/four", 4, "research"},
+                                                                  {"research/two", 2, "research"},
+                                                                  {"research/zero", 0, "research"},
+                                                                  {"research/one", 1, "research"},
+                                                                  {"research/nine", 9, "research"},
+                                                                  {"serving/one", 1, "serving"},
+                                                                  {"research/5", 5, "research"}}) {
+    core::WaitingRow row = own;
+    row.workload = name;
+    row.pods = {name};
+    row.queue = queue;
+    row.verdict.position = position;
+    snapshot.view.waiting.push_back(row);
+  }
+  const auto e = ExplainPod("research", "sweep-09-0", PodJson("research", "sweep-09-0"), snapshot);
+  ASSERT_TRUE(e.ok()) << e.status();
+  EXPECT_THAT(e->ahead, ::testing::ElementsAre("research/one", "research/two", "research/four"));
+  EXPECT_THAT(ExplainText(*e),
+              HasSubstr("Ahead       research/one, research/two, research/four and 3 more"));
+  EXPECT_EQ(ExplainJson(*e).Find("ahead")->items().size(), 3u);
+}
+
 TEST(ExplainTest, ItWouldBePlacedNow) {
   Snapshot snapshot = SampleSnapshot();
   snapshot.plan.bind["research/new"] = "cpu-1";

@@ -29,14 +29,28 @@ std::string UsedOf(const core::NodeRow& node, const std::string& resource) {
                       model::FormatAmount(resource, total));
 }
 
+// "nvidia.com/mig-1g.5gb 1/7, ...": what has no column of its own.
+std::string OthersOf(const core::NodeRow& node) {
+  std::vector<std::string> others;
+  for (const auto& [name, amount] : node.allocatable) {
+    if (name == model::kCpuName || name == model::kMemoryName || name == model::kGpuName ||
+        name == model::kPodsName || amount == 0) {
+      continue;
+    }
+    others.push_back(absl::StrCat(name, " ", UsedOf(node, name)));
+  }
+  return absl::StrJoin(others, ", ");
+}
+
 }  // namespace
 
-absl::StatusOr<OutputFormat> ParseOutputFormat(absl::string_view name) {
+absl::StatusOr<OutputFormat> ParseOutputFormat(absl::string_view name, bool has_wide) {
   if (name == "table") return OutputFormat::kTable;
+  if (name == "wide" && has_wide) return OutputFormat::kWide;
   if (name == "json") return OutputFormat::kJson;
   if (name == "yaml") return OutputFormat::kYaml;
-  return absl::InvalidArgumentError(
-      absl::StrCat("--output ", name, ": must be table, json or yaml"));
+  return absl::InvalidArgumentError(absl::StrCat("--output ", name, ": must be table, ",
+                                                 has_wide ? "wide, " : "", "json or yaml"));
 }
 
 std::string Render(const Json& tree, OutputFormat format) {
@@ -134,13 +148,14 @@ Json QueuesJson(const core::View& view) {
   return json.Set("items", std::move(items));
 }
 
-std::string QueuesText(const core::View& view) {
+std::string QueuesText(const core::View& view, bool wide) {
   if (view.queues.empty()) {
     return "No queues. Create one (scheduling.run.ai/v2 Queue) and give workloads the label "
            "kai.scheduler/queue.\n";
   }
   Table table({"QUEUE", ">GPUS", ">QUOTA", ">LIMIT", ">FAIR SHARE", ">REQUESTED", ">CPU", ">MEMORY",
-               ">WAITING", ">PODS", "PROBLEM"});
+               ">WAITING", ">PODS", ">PRIORITY", ">NON-PREEMPTIBLE", ">CPU QUOTA", ">CPU LIMIT",
+               ">MEMORY QUOTA", ">MEMORY LIMIT", "PROBLEM"});
   for (const core::QueueRow& queue : view.queues) {
     const core::QueueResourceRow gpu = ResourceOf(queue, model::kGpuName);
     const core::QueueResourceRow cpu = ResourceOf(queue, model::kCpuName);
@@ -152,7 +167,12 @@ std::string QueuesText(const core::View& view) {
          AmountCell(model::kGpuName, gpu.fair_share), AmountCell(model::kGpuName, gpu.requested),
          AmountCell(model::kCpuName, cpu.allocated),
          AmountCell(model::kMemoryName, memory.allocated), absl::StrCat(queue.waiting_workloads),
-         absl::StrCat(queue.running_pods), queue.problem});
+         absl::StrCat(queue.running_pods), wide ? absl::StrCat(queue.priority) : "",
+         wide ? AmountCell(model::kGpuName, gpu.allocated_non_preemptible) : "",
+         wide ? AmountCell(model::kCpuName, cpu.quota) : "",
+         wide ? AmountCell(model::kCpuName, cpu.limit) : "",
+         wide ? AmountCell(model::kMemoryName, memory.quota) : "",
+         wide ? AmountCell(model::kMemoryName, memory.limit) : "", queue.problem});
   }
   std::string out = absl::StrCat(
       table.Text(), "\nQuota, limit, fair share and requested count GPUs; - means unlimited.\n");
@@ -206,10 +226,10 @@ Json NodesJson(const core::View& view) {
   return json.Set("gpusHeld", Json::Int(view.gpus_held)).Set("items", std::move(items));
 }
 
-std::string NodesText(const core::View& view) {
+std::string NodesText(const core::View& view, bool wide) {
   if (view.nodes.empty()) return "No nodes.\n";
   Table table({"NODE", "TYPE", "ZONE", "STATUS", ">GPUS", ">CPU", ">PODS", ">PROMISED", ">$/H",
-               "CAPACITY", "UNNEEDED"});
+               "CAPACITY", "UNNEEDED", ">MEMORY", "OTHER RESOURCES", "NODE REQUEST"});
   for (const core::NodeRow& node : view.nodes) {
     const bool ours = !node.node_request.empty();
     table.AddRow({node.name, node.instance_type, node.zone, node.status,
@@ -217,7 +237,9 @@ std::string NodesText(const core::View& view) {
                   absl::StrCat(node.pods), absl::StrCat(node.promised),
                   ours ? DollarsText(node.price_micro_usd_per_hour) : "",
                   ours ? (node.spot ? "spot" : "on-demand") : "",
-                  node.unneeded_since.has_value() ? AgeText(view.at - *node.unneeded_since) : ""});
+                  node.unneeded_since.has_value() ? AgeText(view.at - *node.unneeded_since) : "",
+                  wide ? UsedOf(node, model::kMemoryName) : "", wide ? OthersOf(node) : "",
+                  wide ? node.node_request : ""});
   }
   return absl::StrCat(table.Text(), "\n", view.nodes.size(),
                       " nodes; provisioned and ordered: ", view.gpus_held, " GPUs, ",

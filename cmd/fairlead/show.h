@@ -18,9 +18,12 @@
 
 namespace fairlead::cmd {
 
-enum class OutputFormat : uint8_t { kTable, kJson, kYaml };
-// "table", "json", "yaml".
-absl::StatusOr<OutputFormat> ParseOutputFormat(absl::string_view name);
+enum class OutputFormat : uint8_t { kTable, kWide, kJson, kYaml };
+// "table", "json", "yaml"; and "wide", a table with more columns, of commands that have one.
+absl::StatusOr<OutputFormat> ParseOutputFormat(absl::string_view name, bool has_wide = false);
+inline bool IsTable(OutputFormat format) {
+  return format == OutputFormat::kTable || format == OutputFormat::kWide;
+}
 // For kJson and kYaml.
 std::string Render(const Json& tree, OutputFormat format);
 
@@ -33,13 +36,15 @@ std::string Render(const Json& tree, OutputFormat format);
 Json QueuesJson(const core::View& view);
 // One of the items.
 Json QueueJson(const core::QueueRow& queue);
-std::string QueuesText(const core::View& view);
+// `wide`: also priority, non-preemptible GPUs, quota and limit of CPU and memory.
+std::string QueuesText(const core::View& view, bool wide = false);
 
 // {"kind":"NodeList","pricePerHourUSD","gpusHeld","items":[{"name","instanceType","zone","status",
 //  "nodeRequest","capacityType","pricePerHourUSD","pods","promised","unneededSince",
 //  "allocatable":{},"used":{}}]}
 Json NodesJson(const core::View& view);
-std::string NodesText(const core::View& view);
+// `wide`: also memory, every other resource that the node has, and its NodeRequest.
+std::string NodesText(const core::View& view, bool wide = false);
 
 // ---- parts that other commands use too
 // A line if the Queue's status counts other GPUs than we do; else empty.

@@ -1,66 +1,32 @@
-// queues, nodes, explain: takes a snapshot, judges it once and shows the result.
+// queues, nodes, top, explain: takes a snapshot, judges it once and shows the result.
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "cmd/fairlead/api_client.h"
 #include "cmd/fairlead/commands.h"
-#include "cmd/fairlead/config_file.h"
 #include "cmd/fairlead/explain.h"
+#include "cmd/fairlead/explain_watch.h"
+#include "cmd/fairlead/open_cluster.h"
 #include "cmd/fairlead/owned_pods.h"
 #include "cmd/fairlead/show.h"
 #include "cmd/fairlead/snapshot.h"
-#include "cmd/fairlead/usage_database.h"
+#include "cmd/fairlead/top.h"
 #include "scheduler/model/api_names.h"
-#include "usage-prometheus/fetcher.h"
 
 namespace fairlead::cmd {
 namespace {
 
-struct Opened {
-  OutputFormat format = OutputFormat::kTable;
-  std::unique_ptr<Connection> connection;
-  std::optional<Settings> settings;
-  std::unique_ptr<UsageDatabase> usage_database;  // null: usage is not reported
-};
-
-// Finds all errors in the flags before it contacts the server.
-absl::StatusOr<Opened> Open(const CommonFlags& flags) {
-  Opened opened;
-  FAIRLEAD_ASSIGN_OR_RETURN(opened.format, ParseOutputFormat(flags.output));
-  FAIRLEAD_ASSIGN_OR_RETURN(opened.settings, LoadSettings(flags.configuration, flags.catalog,
-                                                          ReadTextFile, flags.plugins));
-  FAIRLEAD_ASSIGN_OR_RETURN(opened.connection, Connection::Open(flags.cluster));
-  FAIRLEAD_ASSIGN_OR_RETURN(
-      opened.usage_database,
-      UsageDatabase::Open(opened.settings->configuration, opened.connection->clock()));
-  return opened;
-}
-
-absl::StatusOr<model::UsageReport> FetchReport(UsageDatabase& database, absl::Time now) {
-  FAIRLEAD_ASSIGN_OR_RETURN(prometheus::Usage usage,
-                            prometheus::FetchNow(database.transport(), database.queries(), now));
-  return std::move(usage.report);
-}
-
 absl::StatusOr<Snapshot> Take(Opened& opened) {
-  FetchUsage fetch_usage;
-  if (UsageDatabase* database = opened.usage_database.get(); database != nullptr) {
-    fetch_usage = [database](absl::Time now) { return FetchReport(*database, now); };
-  }
   FAIRLEAD_ASSIGN_OR_RETURN(
       Snapshot snapshot,
       TakeSnapshot(opened.connection->transport(), opened.settings->configuration.options,
-                   opened.settings->catalog, opened.connection->clock().Now(), fetch_usage));
-  if (!snapshot.missing_kinds.empty()) {
-    std::cerr << "note: not installed in this cluster: "
-              << absl::StrJoin(snapshot.missing_kinds, ", ") << std::endl;
-  }
-  for (const std::string& note : snapshot.notes) std::cerr << "note: " << note << std::endl;
+                   opened.settings->catalog, opened.connection->clock().Now(),
+                   FetchUsageOf(opened)));
+  TellNotes(snapshot.missing_kinds, snapshot.notes);
   return snapshot;
 }
 
@@ -98,41 +64,25 @@ absl::StatusOr<Live> LookUp(ApiClient& client, const Subject& subject) {
   return live;
 }
 
-}  // namespace
-
-absl::Status RunQueues(const CommonFlags& flags, std::ostream& out) {
-  FAIRLEAD_ASSIGN_OR_RETURN(Opened opened, Open(flags));
-  FAIRLEAD_ASSIGN_OR_RETURN(const Snapshot snapshot, Take(opened));
-  out << (opened.format == OutputFormat::kTable ? QueuesText(snapshot.view)
-                                                : Render(QueuesJson(snapshot.view), opened.format));
-  return absl::OkStatus();
+WatchedAnswer AnswerAboutQueue(const core::View& view, OutputFormat format) {
+  WatchedAnswer answer;
+  answer.key = QueuesJson(view).Compact();
+  answer.text = IsTable(format) ? QueuesText(view) : Render(QueuesJson(view), format);
+  return answer;
 }
 
-absl::Status RunNodes(const CommonFlags& flags, std::ostream& out) {
-  FAIRLEAD_ASSIGN_OR_RETURN(Opened opened, Open(flags));
-  FAIRLEAD_ASSIGN_OR_RETURN(const Snapshot snapshot, Take(opened));
-  out << (opened.format == OutputFormat::kTable ? NodesText(snapshot.view)
-                                                : Render(NodesJson(snapshot.view), opened.format));
-  return absl::OkStatus();
-}
-
-absl::Status RunExplain(const CommonFlags& flags, const std::string& subject_text,
-                        std::ostream& out) {
-  FAIRLEAD_ASSIGN_OR_RETURN(Opened opened, Open(flags));
-  const std::string ns =
-      flags.ns.empty() ? opened.connection->config().default_namespace : flags.ns;
-  FAIRLEAD_ASSIGN_OR_RETURN(Subject subject, ParseSubject(subject_text, ns));
+// `noted`: the last note about which pod is meant; one that is new is told.
+absl::StatusOr<WatchedAnswer> ExplainOnce(Opened& opened, Subject subject, std::string& noted) {
   if (subject.kind == Subject::Kind::kQueue) {
     FAIRLEAD_ASSIGN_OR_RETURN(const Snapshot all, Take(opened));
     FAIRLEAD_ASSIGN_OR_RETURN(const core::View view, QueueOnly(subject.name, all.view));
-    out << (opened.format == OutputFormat::kTable ? QueuesText(view)
-                                                  : Render(QueuesJson(view), opened.format));
-    return absl::OkStatus();
+    return AnswerAboutQueue(view, opened.format);
   }
   ApiClient client(&opened.connection->transport());
   if (subject.kind == Subject::Kind::kJob || subject.kind == Subject::Kind::kDeployment) {
     FAIRLEAD_ASSIGN_OR_RETURN(const OwnedPod pod, FindPodOf(client, subject));
-    std::cerr << "note: " << pod.note << std::endl;
+    if (noted != pod.note) std::cerr << "note: " << pod.note << std::endl;
+    noted = pod.note;
     subject = {Subject::Kind::kPod, subject.ns, pod.name};
   }
   FAIRLEAD_ASSIGN_OR_RETURN(const Live live, LookUp(client, subject));
@@ -146,9 +96,65 @@ absl::Status RunExplain(const CommonFlags& flags, const std::string& subject_tex
       const Explanation explanation,
       recorded ? ExplainRecorded(subject, live, names, opened.connection->clock().Now())
                : Explain(subject, live, *snapshot, names));
-  out << (opened.format == OutputFormat::kTable ? ExplainText(explanation)
-                                                : Render(ExplainJson(explanation), opened.format));
+  WatchedAnswer answer = StateOf(explanation);
+  answer.text = IsTable(opened.format) ? ExplainText(explanation)
+                                       : Render(ExplainJson(explanation), opened.format);
+  return answer;
+}
+
+}  // namespace
+
+absl::Status RunQueues(const CommonFlags& flags, std::ostream& out) {
+  FAIRLEAD_ASSIGN_OR_RETURN(Opened opened, Open(flags, /*has_wide=*/true));
+  FAIRLEAD_ASSIGN_OR_RETURN(const Snapshot snapshot, Take(opened));
+  out << (IsTable(opened.format) ? QueuesText(snapshot.view, opened.format == OutputFormat::kWide)
+                                 : Render(QueuesJson(snapshot.view), opened.format));
   return absl::OkStatus();
+}
+
+absl::Status RunNodes(const CommonFlags& flags, std::ostream& out) {
+  FAIRLEAD_ASSIGN_OR_RETURN(Opened opened, Open(flags, /*has_wide=*/true));
+  FAIRLEAD_ASSIGN_OR_RETURN(const Snapshot snapshot, Take(opened));
+  out << (IsTable(opened.format) ? NodesText(snapshot.view, opened.format == OutputFormat::kWide)
+                                 : Render(NodesJson(snapshot.view), opened.format));
+  return absl::OkStatus();
+}
+
+absl::Status RunTop(const TopFlags& flags, std::ostream& out) {
+  FAIRLEAD_ASSIGN_OR_RETURN(const TopOrder order, ParseTopOrder(flags.sort));
+  FAIRLEAD_ASSIGN_OR_RETURN(Opened opened, Open(flags.common));
+  const core::Options& options = opened.settings->configuration.options;
+  const absl::Time now = opened.connection->clock().Now();
+  FAIRLEAD_ASSIGN_OR_RETURN(
+      const ClusterObjects objects,
+      ReadCluster(opened.connection->transport(), {&options}, now, FetchUsageOf(opened)));
+  FAIRLEAD_ASSIGN_OR_RETURN(
+      const Snapshot snapshot,
+      JudgeOnce(objects.events, options, opened.settings->catalog, now, objects.usage));
+  TellNotes(objects.missing_kinds, objects.notes);
+  const Top top = TopOf(snapshot.view, objects.events, order);
+  out << (IsTable(opened.format) ? TopText(top, static_cast<size_t>(flags.limit))
+                                 : Render(TopJson(top), opened.format));
+  return absl::OkStatus();
+}
+
+absl::Status RunExplain(const ExplainFlags& flags, std::ostream& out) {
+  FAIRLEAD_ASSIGN_OR_RETURN(const WatchUntil until, ParseWatchUntil(flags.until));
+  FAIRLEAD_ASSIGN_OR_RETURN(Opened opened, Open(flags.common));
+  const std::string ns =
+      flags.common.ns.empty() ? opened.connection->config().default_namespace : flags.common.ns;
+  FAIRLEAD_ASSIGN_OR_RETURN(const Subject subject, ParseSubject(flags.subject, ns));
+  if (until != WatchUntil::kNever && subject.kind == Subject::Kind::kQueue) {
+    return absl::InvalidArgumentError("--until: a queue is neither placed nor running");
+  }
+  std::string noted;
+  const auto ask = [&] { return ExplainOnce(opened, subject, noted); };
+  if (!flags.watch && until == WatchUntil::kNever) {
+    FAIRLEAD_ASSIGN_OR_RETURN(const WatchedAnswer answer, ask());
+    out << answer.text;
+    return absl::OkStatus();
+  }
+  return WatchAnswers(ask, until, [](absl::Duration wait) { absl::SleepFor(wait); }, out);
 }
 
 }  // namespace fairlead::cmd

@@ -120,8 +120,30 @@ TEST(ShowTest, JsonAndYamlAreTheSameTree) {
   EXPECT_EQ(from_json->Compact(), tree.Compact());
 }
 
+TEST(ShowTest, WideTablesHaveMoreColumns) {
+  core::View view = testing::SampleView();
+  view.nodes[3].allocatable = {{"cpu", 4000},
+                               {"memory", testing::kGiB},
+                               {"nvidia.com/gpu", 1000},
+                               {"nvidia.com/mig-1g.5gb", 2},
+                               {"pods", 10}};
+  view.queues[1].resources[0].allocated_non_preemptible = 3000;
+  for (const char* column : {"PRIORITY", "NON-PREEMPTIBLE", "CPU LIMIT", "MEMORY QUOTA"}) {
+    EXPECT_THAT(QueuesText(view, /*wide=*/true), HasSubstr(column));
+    EXPECT_THAT(QueuesText(view), ::testing::Not(HasSubstr(column)));
+  }
+  const std::string nodes = NodesText(view, /*wide=*/true);
+  EXPECT_THAT(nodes, HasSubstr("nvidia.com/mig-1g.5gb 0/2"));
+  EXPECT_THAT(nodes, HasSubstr("NODE REQUEST"));
+  EXPECT_THAT(nodes, HasSubstr("0/1Gi"));
+  EXPECT_THAT(NodesText(view), ::testing::Not(HasSubstr("NODE REQUEST")));
+}
+
 TEST(ShowTest, Formats) {
   EXPECT_TRUE(ParseOutputFormat("json").ok());
+  EXPECT_EQ(*ParseOutputFormat("wide", /*has_wide=*/true), OutputFormat::kWide);
+  EXPECT_THAT(std::string(ParseOutputFormat("xml", /*has_wide=*/true).status().message()),
+              HasSubstr("must be table, wide, json or yaml"));
   EXPECT_EQ(ParseOutputFormat("wide").status().message(),
             "--output wide: must be table, json or yaml");
 }

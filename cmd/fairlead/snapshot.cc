@@ -154,14 +154,18 @@ absl::StatusOr<Snapshot> JudgeOnce(const std::vector<model::ClusterEvent>& event
   return snapshot;
 }
 
-absl::StatusOr<Snapshot> TakeSnapshot(kube::HttpTransport& transport, const core::Options& options,
-                                      const hook::Catalog& catalog, absl::Time now,
-                                      const FetchUsage& fetch_usage) {
-  std::vector<model::ClusterEvent> events;
-  std::vector<std::string> missing;
+absl::StatusOr<ClusterObjects> ReadCluster(kube::HttpTransport& transport,
+                                           const std::vector<const core::Options*>& options,
+                                           absl::Time now, const FetchUsage& fetch_usage) {
+  ClusterObjects objects;
+  std::vector<model::ClusterEvent>& events = objects.events;
+  std::vector<std::string>& missing = objects.missing_kinds;
   bool queues = true;
   for (const model::Kind kind : model::kAllKinds) {
-    if (!core::Reads(options, kind)) continue;
+    if (std::none_of(options.begin(), options.end(),
+                     [kind](const core::Options* reader) { return core::Reads(*reader, kind); })) {
+      continue;
+    }
     const absl::Status listed = ListKind(transport, kind, events);
     const bool core_kind = kube::HasProtobuf(kind);
     // Continues without the kind, as the scheduler does.
@@ -183,11 +187,21 @@ absl::StatusOr<Snapshot> TakeSnapshot(kube::HttpTransport& transport, const core
                      ". Install them with: kubectl apply --server-side -f crds/"));
   }
   std::string note;
-  const std::string usage = ReadUsage(transport, options, note);
-  AddReport(options, fetch_usage, now, events, note);
-  FAIRLEAD_ASSIGN_OR_RETURN(Snapshot snapshot, JudgeOnce(events, options, catalog, now, usage));
-  snapshot.missing_kinds = std::move(missing);
-  if (!note.empty()) snapshot.notes.push_back(std::move(note));
+  objects.usage = ReadUsage(transport, *options.front(), note);
+  AddReport(*options.front(), fetch_usage, now, events, note);
+  if (!note.empty()) objects.notes.push_back(std::move(note));
+  return objects;
+}
+
+absl::StatusOr<Snapshot> TakeSnapshot(kube::HttpTransport& transport, const core::Options& options,
+                                      const hook::Catalog& catalog, absl::Time now,
+                                      const FetchUsage& fetch_usage) {
+  FAIRLEAD_ASSIGN_OR_RETURN(ClusterObjects objects,
+                            ReadCluster(transport, {&options}, now, fetch_usage));
+  FAIRLEAD_ASSIGN_OR_RETURN(Snapshot snapshot,
+                            JudgeOnce(objects.events, options, catalog, now, objects.usage));
+  snapshot.missing_kinds = std::move(objects.missing_kinds);
+  for (std::string& note : objects.notes) snapshot.notes.push_back(std::move(note));
   return snapshot;
 }
 

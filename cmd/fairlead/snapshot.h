@@ -42,6 +42,19 @@ struct Snapshot {
 // Reads the usage of queues, if that is reported.
 using FetchUsage = std::function<absl::StatusOr<model::UsageReport>(absl::Time now)>;
 
+// All that a decision reads, at one time.
+struct ClusterObjects {
+  std::vector<model::ClusterEvent> events;  // as a reflector tells them; with the report of usage
+  std::string usage;                        // as stored (core/usage_store.h)
+  std::vector<std::string> missing_kinds, notes;  // as in Snapshot
+};
+
+// Lists the kinds that decisions with any of `options` read, of which there is at least one. The
+// first one's history of usage is read. Sends GET requests only. Errors as TakeSnapshot.
+absl::StatusOr<ClusterObjects> ReadCluster(kube::HttpTransport& transport,
+                                           const std::vector<const core::Options*>& options,
+                                           absl::Time now, const FetchUsage& fetch_usage = nullptr);
+
 // Unavailable and other codes from the server. FailedPrecondition, with what to install, if the
 // server has no queues. Without the history of usage, a note.
 absl::StatusOr<Snapshot> TakeSnapshot(kube::HttpTransport& transport, const core::Options& options,

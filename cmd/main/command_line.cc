@@ -17,6 +17,7 @@
 #include "cmd/fairlead/explain.h"
 #include "cmd/fairlead/nearest.h"
 #include "cmd/fairlead/version.h"
+#include "cmd/main/completion.h"
 #include "demo/day_command.h"
 #include "scheduler/plugins/registry.h"
 
@@ -32,7 +33,10 @@ constexpr char kExamples[] =
     "  fairlead run --config fairlead.yaml          schedule, here or in a pod\n"
     "  fairlead explain train-0 -n research         why does it wait, what would help?\n"
     "  fairlead queues                              use, quota and waiting work by queue\n"
+    "  fairlead top --sort price                    who holds what, and what does it cost?\n"
     "  fairlead nodes -o json | jq .pricePerHourUSD\n"
+    "  fairlead what-if -f more-gpus.yaml           what would change, and what would it cost?\n"
+    "  fairlead drain-plan gpu-7                    where would its pods go?\n"
     "  fairlead simulate tests/scenarios/two-team-day\n"
     "  kubectl fairlead explain pod/train-0         the same, as a plugin of kubectl\n"
     "'fairlead COMMAND --help' tells more of each.\n";
@@ -43,6 +47,8 @@ std::string NotBlank(const std::string& value) {
 }
 
 constexpr char kOutputHelp[] = "table for people; json or yaml for tools";
+constexpr char kOutputs[] = "table|json|yaml";
+constexpr char kWideOutputs[] = "table|wide|json|yaml";
 
 void AddCluster(CLI::App& app, ClusterFlags& flags) {
   app.add_option(
@@ -65,10 +71,31 @@ void AddSettings(CLI::App& app, CommonFlags& flags) {
       ->check(NotBlank);
 }
 
-void AddShow(CLI::App& app, CommonFlags& flags) {
+void AddShow(CLI::App& app, CommonFlags& flags, const char* outputs = kOutputs) {
   AddCluster(app, flags.cluster);
   AddSettings(app, flags);
-  app.add_option("-o,--output", flags.output, kOutputHelp)->type_name("FORMAT");
+  app.add_option("-o,--output", flags.output, kOutputHelp)->type_name(outputs);
+}
+
+// What the parser knows of a command and all below it.
+CommandDescription Describe(const CLI::App& app) {
+  CommandDescription command;
+  command.name = app.get_name();
+  command.about = app.get_description();
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_positional()) {
+      command.argument = option->get_type_name();
+      continue;
+    }
+    FlagDescription flag{{}, option->get_description(), ""};
+    for (const std::string& name : option->get_snames()) flag.names.push_back("-" + name);
+    for (const std::string& name : option->get_lnames()) flag.names.push_back("--" + name);
+    if (option->get_expected_max() > 0) flag.value = option->get_type_name();
+    command.flags.push_back(std::move(flag));
+  }
+  for (const CLI::App* below : app.get_subcommands({}))
+    command.commands.push_back(Describe(*below));
+  return command;
 }
 
 class CommandLine {
@@ -76,7 +103,9 @@ class CommandLine {
   // Configurations may name `plugins`.
   CommandLine(const std::string& program, const framework::RegistryPtr& plugins)
       : app_(kAbout, program) {
-    run_.common.plugins = common_.plugins = day_.plugins = simulate_.plugins = plugins;
+    run_.common.plugins = common_.plugins = explain_.common.plugins = top_.common.plugins =
+        day_.plugins = simulate_.plugins = plugins;
+    what_if_.common.plugins = drain_plan_.common.plugins = plugins;
     app_.require_subcommand(1);
     app_.footer(kExamples);
     app_.set_version_flag("--version", std::string("fairlead ") + kVersion);
@@ -84,9 +113,13 @@ class CommandLine {
     AddExplain();
     AddQueues();
     AddNodes();
+    AddTop();
+    AddWhatIf();
+    AddDrainPlan();
     AddCatalog();
     AddDay();
     AddSimulate();
+    AddCompletion();
     app_.add_subcommand("version", "Print the version")->callback([this] {
       action_ = [] {
         std::cout << "fairlead " << kVersion << std::endl;
@@ -141,7 +174,7 @@ class CommandLine {
         sub->add_option("--leader-elect", run_.leader_elect,
                         "Write only while holding the Lease, so that several may run "
                         "(default: true)")
-            ->type_name("BOOL")
+            ->type_name("true|false")
             ->expected(0, 1)
             ->default_str("true");
     sub->add_option("--scheduler-name", run_.scheduler_names,
@@ -155,9 +188,9 @@ class CommandLine {
                     "Serve /metrics, /livez and /readyz there, as in :8080; 0: nowhere "
                     "(default: as configured, else nowhere)")
         ->type_name("HOST:PORT");
-    sub->add_option("--log-level", run_.log_level, "debug, info, warning, error or off")
-        ->type_name("LEVEL");
-    sub->add_option("--log-format", run_.log_format, "logfmt or json")->type_name("FORMAT");
+    sub->add_option("--log-level", run_.log_level, "How much is logged")
+        ->type_name("debug|info|warning|error|off");
+    sub->add_option("--log-format", run_.log_format, "How it is logged")->type_name("logfmt|json");
     sub->add_option("--audit-log", run_.audit_log,
                     "Append a line of JSON there for each node that is provisioned or removed and "
                     "each pod that is evicted, with the reason; -: standard output")
@@ -183,16 +216,22 @@ class CommandLine {
         app_.add_subcommand("explain",
                             "Why a pod or pod group waits and what would let it run; what a "
                             "queue holds");
-    AddShow(*sub, common_);
-    sub->add_option("subject", subject_,
+    AddShow(*sub, explain_.common);
+    sub->add_option("subject", explain_.subject,
                     "NAME, pod/NAME, podgroup/NAME, job/NAME, deployment/NAME or queue/NAME")
         ->required()
         ->type_name("")
         ->check([](const std::string& text) {
           return std::string(ParseSubject(text, "").status().message());
         });
-    sub->add_option("-n,--namespace", common_.ns, "Namespace (default: that of the context)")
+    sub->add_option("-n,--namespace", explain_.common.ns,
+                    "Namespace (default: that of the context)")
         ->type_name("NAME")
+        ->check(NotBlank);
+    sub->add_flag("-w,--watch", explain_.watch,
+                  "Ask every 10 s, and show the answer when it changes");
+    sub->add_option("--until", explain_.until, "Watch, and end when it has a node, or runs")
+        ->type_name("placed|running")
         ->check(NotBlank);
     sub->footer(
         "Lists the cluster once, decides once without writing anything, and shows the verdict:\n"
@@ -200,29 +239,107 @@ class CommandLine {
         "says, what would unblock it, nodes on order; and whether the API server has the same.\n\n"
         "Examples:\n"
         "  fairlead explain train-0 -n research\n"
-        "  fairlead explain podgroup/sweep -n research -o yaml\n");
-    sub->callback(
-        [this] { action_ = [this] { return RunExplain(common_, subject_, std::cout); }; });
+        "  fairlead explain podgroup/sweep -n research -o yaml\n"
+        "  fairlead explain train-0 -n research --until running\n");
+    sub->callback([this] { action_ = [this] { return RunExplain(explain_, std::cout); }; });
   }
 
   void AddQueues() {
     CLI::App* sub = app_.add_subcommand("queues", "The tree of queues: quota, limit, use, waiting");
-    AddShow(*sub, common_);
+    AddShow(*sub, common_, kWideOutputs);
     sub->footer("Examples:\n  fairlead queues\n  fairlead queues -o json | jq '.items[].name'\n");
     sub->callback([this] { action_ = [this] { return RunQueues(common_, std::cout); }; });
   }
 
   void AddNodes() {
     CLI::App* sub = app_.add_subcommand("nodes", "Nodes: state, GPUs in use, what they cost");
-    AddShow(*sub, common_);
+    AddShow(*sub, common_, kWideOutputs);
     sub->footer("Examples:\n  fairlead nodes\n  fairlead nodes -o yaml\n");
     sub->callback([this] { action_ = [this] { return RunNodes(common_, std::cout); }; });
+  }
+
+  void AddTop() {
+    CLI::App* sub = app_.add_subcommand("top", "Who holds what now, and what that costs");
+    AddShow(*sub, top_.common);
+    sub->add_option("--sort", top_.sort, "The largest first (default: gpus)")
+        ->type_name("gpus|cpu|memory|price|pods|waiting|name")
+        ->check(NotBlank);
+    sub->add_option("--limit", top_.limit, "Workloads in the table (default: 20)")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1'000'000));
+    sub->footer(
+        "By queue and by workload: GPUs, CPU and memory that pods request, and their part of the\n"
+        "price of the provisioned nodes that they are on.\n\n"
+        "Examples:\n"
+        "  fairlead top --sort price\n"
+        "  fairlead top -o json | jq '.workloads[0]'\n");
+    sub->callback([this] { action_ = [this] { return RunTop(top_, std::cout); }; });
+  }
+
+  static void AddBound(CLI::App& app, std::string& bound) {
+    app.add_option("--for", bound, "The longest time that is played, 1s to 24h (default: 1h)")
+        ->type_name("DURATION")
+        ->check(NotBlank);
+  }
+
+  void AddWhatIf() {
+    CLI::App* sub = app_.add_subcommand(
+        "what-if", "What would happen to the present cluster if it were changed");
+    AddShow(*sub, what_if_.common);
+    sub->add_option("-f,--filename", what_if_.files,
+                    "Manifests that are applied: queues, node pools, priority classes, "
+                    "topologies, pods, pod groups, jobs; may be given more than once")
+        ->type_name("FILE")
+        ->check(NotBlank);
+    sub->add_option("--delete", what_if_.removed,
+                    "An object that is taken away; may be given more than once")
+        ->type_name("KIND/[NAMESPACE/]NAME")
+        ->check(NotBlank);
+    sub->add_option("--with-config", what_if_.with_configuration,
+                    "The configuration with the change (default: that of --config)")
+        ->type_name("FILE")
+        ->check(NotBlank);
+    sub->add_option("--with-catalog", what_if_.with_catalog,
+                    "The instance types and prices with the change (default: those of --catalog)")
+        ->type_name("FILE")
+        ->check(NotBlank);
+    AddBound(*sub, what_if_.bound);
+    sub->footer(
+        "Reads the cluster once and plays it on in virtual time, without and with the change, "
+        "until\n"
+        "nothing changes any more: victims leave, bound pods run, requested nodes come. Shows "
+        "what\n"
+        "differs: queues, workloads, evictions, nodes and dollars per hour. Nothing is written.\n\n"
+        "Examples:\n"
+        "  fairlead what-if -f research-with-8-gpus.yaml\n"
+        "  fairlead what-if --delete queue/research --delete pod/team/web-0 -o json\n"
+        "  fairlead what-if --with-catalog cheaper.yaml --for 4h\n");
+    sub->callback([this] { action_ = [this] { return RunWhatIf(what_if_, std::cout); }; });
+  }
+
+  void AddDrainPlan() {
+    CLI::App* sub = app_.add_subcommand("drain-plan",
+                                        "What would become of the pods of nodes that are drained");
+    AddShow(*sub, drain_plan_.common);
+    sub->add_option("nodes", drain_plan_.nodes, "NODE...")
+        ->required()
+        ->type_name("")
+        ->check(NotBlank);
+    AddBound(*sub, drain_plan_.bound);
+    sub->footer(
+        "Reads the cluster once and plays it on in virtual time with the nodes cordoned and their\n"
+        "pods evicted: which are placed where, which wait and why, which cannot be evicted, which\n"
+        "nodes would be requested, what that costs. Nothing is written.\n\n"
+        "Examples:\n"
+        "  fairlead drain-plan gpu-7\n"
+        "  fairlead drain-plan gpu-7 gpu-8 -o json | jq '.pods[] | select(.fate == \"waits\")'\n");
+    sub->callback([this] { action_ = [this] { return RunDrainPlan(drain_plan_, std::cout); }; });
   }
 
   void AddCatalog() {
     CLI::App* sub = app_.add_subcommand("catalog", "Instance types on offer, and their prices");
     AddSettings(*sub, common_);
-    sub->add_option("-o,--output", common_.output, kOutputHelp)->type_name("FORMAT");
+    sub->add_option("-o,--output", common_.output, kOutputHelp)->type_name(kOutputs);
     sub->footer(
         "Shows the catalogue that `run` would use with the same files, and how old its prices "
         "are.\n"
@@ -308,9 +425,9 @@ class CommandLine {
         "simulate", "Play a scenario without any cluster, in virtual time, in seconds");
     sub->add_option("scenario", simulate_.scenario, "Folder with scenario.yaml")
         ->required()
-        ->type_name("");
+        ->type_name("DIR");
     sub->add_option("-o,--output", simulate_.output, "table for people, json for tools")
-        ->type_name("FORMAT");
+        ->type_name("table|json");
     sub->add_option("--config", simulate_.configuration,
                     "Configuration where the scenario has none of its own")
         ->type_name("FILE")
@@ -322,14 +439,36 @@ class CommandLine {
         [this] { action_ = [this] { return RunSimulateCommand(simulate_, std::cout); }; });
   }
 
+  void AddCompletion() {
+    CLI::App* sub =
+        app_.add_subcommand("completion", "A script with which a shell completes flags");
+    sub->add_option("shell", shell_, "The shell")->required()->type_name("bash|zsh|fish");
+    sub->footer(
+        "Examples:\n"
+        "  source <(fairlead completion bash)           in ~/.bashrc\n"
+        "  fairlead completion zsh > ~/.zfunc/_fairlead with fpath+=~/.zfunc before compinit\n"
+        "  fairlead completion fish > ~/.config/fish/completions/fairlead.fish\n");
+    sub->callback([this] {
+      action_ = [this]() -> absl::Status {
+        const absl::StatusOr<std::string> script = CompletionScript(shell_, Describe(app_));
+        if (script.ok()) std::cout << *script;
+        return script.status();
+      };
+    });
+  }
+
   CLI::App app_;
   std::function<absl::Status()> action_;
   CommonFlags common_;
+  ExplainFlags explain_;
+  TopFlags top_;
+  WhatIfFlags what_if_;
+  DrainPlanFlags drain_plan_;
   CatalogImportFlags catalog_import_;
   RunFlags run_;
   demo::DayFlags day_;
   SimulateFlags simulate_;
-  std::string subject_;
+  std::string shell_;
 };
 
 }  // namespace

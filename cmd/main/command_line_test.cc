@@ -74,8 +74,13 @@ TEST(MainTest, ATakenNameEndsTheProgramBeforeItsCommand) {
 // it says of two files tells whether it knows the plugin.
 TEST(MainTest, EveryCommandKnowsThePluginsOfItsProgram) {
   const std::string known = ConfigurationWith("Closed"), unknown = ConfigurationWith("Other");
-  const std::vector<std::vector<std::string>> commands = {
-      {"run"}, {"explain", "pod/x"}, {"queues"}, {"nodes"}, {"simulate", "/nonesuch"}};
+  const std::vector<std::vector<std::string>> commands = {{"run"},
+                                                          {"explain", "pod/x"},
+                                                          {"queues"},
+                                                          {"nodes"},
+                                                          {"drain-plan", "n"},
+                                                          {"what-if", "--delete", "Queue/q"},
+                                                          {"simulate", "/nonesuch"}};
   for (std::vector<std::string> words : commands) {
     SCOPED_TRACE(words[0]);
     words.insert(words.end(), {"--config", unknown});
@@ -90,6 +95,25 @@ TEST(MainTest, EveryCommandKnowsThePluginsOfItsProgram) {
     EXPECT_THAT(result.errors, HasSubstr("/nonesuch"));
     EXPECT_THAT(Call(words).errors, HasSubstr("\"Closed\" is not a plugin of Fairlead"));
   }
+}
+
+// The kubeconfig does not exist either: what is wrong with the change is found before it is read.
+TEST(MainTest, AWrongChangeIsFoundBeforeAClusterIsContacted) {
+  const auto errors_of = [](std::vector<std::string> words) {
+    words.insert(words.begin(), "what-if");
+    words.insert(words.end(), {"--kubeconfig", "/nokubeconfig"});
+    const Result result = Call(words);
+    EXPECT_EQ(result.code, 2) << result.errors;
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.errors, ::testing::Not(HasSubstr("/nokubeconfig")));
+    return result.errors;
+  };
+  EXPECT_THAT(errors_of({}), HasSubstr("nothing is changed"));
+  EXPECT_THAT(errors_of({"-f", "/nonesuch.yaml"}), HasSubstr("/nonesuch.yaml: No such file"));
+  EXPECT_THAT(errors_of({"--delete", "Qeue/a"}), HasSubstr("--delete Qeue/a"));
+  EXPECT_THAT(errors_of({"--with-catalog", "/nonesuch.yaml"}), HasSubstr("/nonesuch.yaml"));
+  EXPECT_THAT(errors_of({"--delete", "Queue/a", "--for", "1"}), HasSubstr("--for 1: must be"));
+  EXPECT_THAT(Call({"drain-plan"}).errors, HasSubstr("nodes is required"));
 }
 
 }  // namespace

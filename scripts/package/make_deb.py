@@ -18,6 +18,11 @@ import linked
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONFFILES = ("etc/default/fairlead", "etc/fairlead/fairlead.yaml")
+COMPLETIONS = {
+    "bash": "usr/share/bash-completion/completions/fairlead",
+    "zsh": "usr/share/zsh/vendor-completions/_fairlead",
+    "fish": "usr/share/fish/vendor_completions.d/fairlead.fish",
+}
 MAINTAINER = "The Fairlead authors <fairlead@fairlead.dev>"
 
 
@@ -59,6 +64,8 @@ def fill(root, programs, debug):
     # The manifests' file names the namespace of the Lease, which `kubectl apply -k` makes.
     place(root, "etc/fairlead/fairlead.yaml", (ROOT / "manifests/base/fairlead.yaml").read_bytes())
     place(root, "usr/share/man/man1/fairlead.1.gz", gzip.compress((ROOT / "packaging/fairlead.1").read_bytes(), 9, mtime=0))
+    for shell, path in COMPLETIONS.items():
+        place(root, path, subprocess.run([root / "usr/bin/fairlead", "completion", shell], check=True, capture_output=True).stdout)
     place(root, "usr/share/doc/fairlead/copyright", (ROOT / "LICENSE").read_bytes())
     for folder in ("crds", "manifests"):
         # Links of the chart become files: their targets lie beside.

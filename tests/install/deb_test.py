@@ -49,6 +49,13 @@ class DebTest(unittest.TestCase):
             self.assertEqual(run(self.root / "usr/bin" / name, "--version"), (0, f"fairlead {version}\n", ""))
         self.assertTrue(os.access(self.root / "usr/bin/fairlead-gpu-index", os.X_OK))
 
+    def test_shells_find_their_completions(self):
+        for shell, path in (("bash", "bash-completion/completions/fairlead"), ("zsh", "zsh/vendor-completions/_fairlead"),
+                            ("fish", "fish/vendor_completions.d/fairlead.fish")):
+            code, script, _ = run(self.root / "usr/bin/fairlead", "completion", shell)
+            self.assertEqual(code, 0)
+            self.assertEqual((self.root / "usr/share" / path).read_text(), script)
+
     def test_a_second_one_has_the_same_bytes(self):
         self.assertEqual(make(self.folder / "two").read_bytes(), self.package.read_bytes())
 

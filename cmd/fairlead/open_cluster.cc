@@ -1,0 +1,48 @@
+#include "cmd/fairlead/open_cluster.h"
+
+#include <iostream>
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "usage-prometheus/fetcher.h"
+
+namespace fairlead::cmd {
+namespace {
+
+absl::StatusOr<model::UsageReport> FetchReport(UsageDatabase& database, absl::Time now) {
+  FAIRLEAD_ASSIGN_OR_RETURN(prometheus::Usage usage,
+                            prometheus::FetchNow(database.transport(), database.queries(), now));
+  return std::move(usage.report);
+}
+
+}  // namespace
+
+absl::StatusOr<Opened> Open(const CommonFlags& flags, bool has_wide) {
+  Opened opened;
+  FAIRLEAD_ASSIGN_OR_RETURN(opened.format, ParseOutputFormat(flags.output, has_wide));
+  FAIRLEAD_ASSIGN_OR_RETURN(opened.settings, LoadSettings(flags.configuration, flags.catalog,
+                                                          ReadTextFile, flags.plugins));
+  FAIRLEAD_ASSIGN_OR_RETURN(opened.connection, Connection::Open(flags.cluster));
+  FAIRLEAD_ASSIGN_OR_RETURN(
+      opened.usage_database,
+      UsageDatabase::Open(opened.settings->configuration, opened.connection->clock()));
+  return opened;
+}
+
+FetchUsage FetchUsageOf(Opened& opened) {
+  UsageDatabase* database = opened.usage_database.get();
+  if (database == nullptr) return nullptr;
+  return [database](absl::Time now) { return FetchReport(*database, now); };
+}
+
+void TellNotes(const std::vector<std::string>& missing_kinds,
+               const std::vector<std::string>& notes) {
+  if (!missing_kinds.empty()) {
+    std::cerr << "note: not installed in this cluster: " << absl::StrJoin(missing_kinds, ", ")
+              << std::endl;
+  }
+  for (const std::string& note : notes) std::cerr << "note: " << note << std::endl;
+}
+
+}  // namespace fairlead::cmd
