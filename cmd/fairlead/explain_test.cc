@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "absl/strings/str_cat.h"
 #include "base/json_writer.h"
 #include "cmd/fairlead/test_views.h"
