@@ -22,9 +22,9 @@
 //     limit        a binding takes no queue on its chain over its limit for longer than kOverLimit
 //                  (evictions may be on their way), unless what decides about it changed lately
 //     writers      only the holder of the Lease writes
-//     terminate    nothing runs on a machine that is ended, but pods that another scheduler bound
-//                  after the taint was written; its request says Draining, Failed or Gone before,
-//                  or has another machine
+//     terminate    nothing is launched after its end was asked for. Nothing runs on a machine that
+//                  is ended, but pods that another scheduler bound after the taint was written; its
+//                  request says Draining, Failed or Gone before, or has another machine
 //     caps         nodes, GPUs and dollars of machines stay within the caps (I6)
 //     set          no machine of a gang is ordered before the requests of all of its machines were
 //                  written

@@ -49,8 +49,9 @@ MachineChecks::MachineChecks(const sim::EventQueue* time, sim::world::ApiServer*
       fail_(std::move(fail)) {
   cloud->OnTerminate(
       [this](const Machine& machine, absl::Time sent) { OnTerminate(machine, sent); });
-  cloud->OnCall(
-      [this](const std::string& call, const std::string& machine) { OnCall(call, machine); });
+  cloud->OnCall([this](const std::string& call, const std::string& request, const std::string& id) {
+    OnCall(call, request, id);
+  });
 }
 
 // ---- what is bought
@@ -175,9 +176,18 @@ void MachineChecks::CheckSet(const std::string& uid) {
                             set.size, " requests were written"));
 }
 
-void MachineChecks::OnCall(const std::string& call, const std::string& machine) {
-  if (call == "launch") CheckSet(machine);
-  if (call == "terminate") ended_at_ = time_->now();
+void MachineChecks::OnCall(const std::string& call, const std::string& request,
+                           const std::string& id) {
+  if (call == "launch") {
+    CheckSet(id);
+    if (ended_.contains(request)) {
+      fail_("terminate", absl::StrCat(request, " is launched after all of it was to be ended"));
+    }
+  } else {
+    ended_at_ = time_->now();
+    if (id.empty()) ended_.insert(request);
+  }
+  const std::string machine = absl::StrCat(request, " ", id);
   std::deque<absl::Time>& calls = calls_[absl::StrCat(call, " ", machine)];
   calls.push_back(time_->now());
   KeepAMinute(calls, time_->now());

@@ -60,7 +60,7 @@ class MachineChecks {
  private:
   using Machine = sim::world::Cloud::Machine;
   void OnTerminate(const Machine& machine, absl::Time sent);
-  void OnCall(const std::string& call, const std::string& machine);
+  void OnCall(const std::string& call, const std::string& request, const std::string& id);
   void NoteSet(const sim::world::Json& request);
   void CheckSet(const std::string& uid);
   void CheckStatus(const Machine& machine);
@@ -94,6 +94,7 @@ class MachineChecks {
   std::map<std::string, std::deque<absl::Time>> orders_;  // by job
   std::deque<absl::Time> all_orders_;
   std::map<std::string, std::deque<absl::Time>> calls_;  // by call and machine
+  std::set<std::string> ended_;  // requests of which every machine was to be ended
   struct WholeSet {
     int64_t size = 0;
     std::set<std::string> written;  // uids of requests

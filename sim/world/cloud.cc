@@ -97,7 +97,7 @@ int64_t Cloud::live_price() const {
 void Cloud::Launch(const model::LaunchNode& launch,
                    const std::function<void(absl::Status)>& answer) {
   const std::string& request = launch.request->meta.name;
-  if (on_call_) on_call_("launch", launch.request->meta.uid);
+  if (on_call_) on_call_("launch", request, launch.request->meta.uid);
   if (Lying(Lie::kForbidden)) return answer(absl::PermissionDeniedError("403: not authorized"));
   const bool there = std::any_of(machines_.begin(), machines_.end(), [&](const Machine& machine) {
     return machine.request == request && machine.uid == launch.request->meta.uid &&
@@ -263,9 +263,7 @@ void Cloud::Tell(size_t index) {
 
 void Cloud::Terminate(const model::TerminateNode& terminate, absl::Time sent,
                       const std::function<void(absl::Status)>& answer) {
-  if (on_call_) {
-    on_call_("terminate", absl::StrCat(terminate.request_name, " ", terminate.provider_id));
-  }
+  if (on_call_) on_call_("terminate", terminate.request_name, terminate.provider_id);
   if (Lying(Lie::kForbidden)) return answer(absl::PermissionDeniedError("403: not authorized"));
   for (size_t i = 0; i < machines_.size(); ++i) {
     Machine& machine = machines_[i];

@@ -103,10 +103,11 @@ class Cloud {
   void OnTerminate(std::function<void(const Machine& machine, absl::Time sent)> listener) {
     on_terminate_ = std::move(listener);
   }
-  // Called for each call of a replica: "launch" or "terminate", and the machine that is meant.
-  void OnCall(std::function<void(const std::string& call, const std::string& machine)> listener) {
-    on_call_ = std::move(listener);
-  }
+  // Called for each call of a replica: "launch", and the uid of the request; or "terminate", and
+  // the provider's id of the machine, empty for all of the request.
+  using CallListener = std::function<void(const std::string& call, const std::string& request,
+                                          const std::string& id)>;
+  void OnCall(CallListener listener) { on_call_ = std::move(listener); }
 
  private:
   [[nodiscard]] bool Lying(Lie lie) const;
@@ -124,7 +125,7 @@ class Cloud {
   std::vector<Machine> machines_;
   std::function<void(const Machine&, absl::Time)> on_terminate_;
   std::vector<std::function<bool(const Machine&)>> on_change_;
-  std::function<void(const std::string&, const std::string&)> on_call_;
+  CallListener on_call_;
   bool static_pods_ = false;
   int64_t asked_in_part_ = 0;  // machines, while the stock is for a part of them
   absl::Time beat_until_ = absl::InfinitePast();
