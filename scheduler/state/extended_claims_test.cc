@@ -168,6 +168,12 @@ TEST_F(ExtendedClaimsTest, ClassesComeAndGo) {
   EXPECT_EQ(Key(pod), "");
   EXPECT_FALSE(Spec(pod).extended->Any());
   EXPECT_EQ(Node("claim").allocatable[model::kGpu], 0);
+  // The pod waits while its class goes.
+  state_.UpsertDeviceObject(Gives(kGpuDriver, model::kGpuName));
+  EXPECT_NE(Key(pod), "");
+  state_.RemoveDeviceClass(kGpuDriver);
+  EXPECT_EQ(Key(pod), "");
+  EXPECT_EQ(Spec(pod).claim_problem, "");
 }
 
 TEST_F(ExtendedClaimsTest, TheNewestClassGivesAResourceThatSeveralName) {
