@@ -75,6 +75,7 @@ bool MachineChecks::IsLoneGpuPod(const std::string& workload) const {
 
 void MachineChecks::OnRequest(const Json& request, bool undisturbed, bool lied) {
   NoteSet(request);
+  ended_.erase(TextAt(request, {"metadata", "name"}));  // another one had the name
   const absl::Time now = time_->now();
   const auto spec = request.find("spec");
   if (spec == request.end() || !spec->contains("reasonWorkloads")) return;
