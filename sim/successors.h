@@ -1,5 +1,5 @@
 // The controllers of pods that a simulated cluster took over from a real one: when such a pod is
-// deleted, whoever owns it makes it anew. Their objects are not known, only the pods' owner
+// deleted, its controller makes it anew. Their objects are not known, only the pods' owner
 // references are, so each successor is like its predecessor:
 //
 //   owner                                 what comes after the pod

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "base/json_writer.h"
+#include "cmd/fairlead/logger.h"
 #include "kube/codec/node_request_names.h"
 #include "scheduler/model/quantity.h"
 
@@ -14,9 +15,7 @@ namespace {
 
 JsonWriter Begin(absl::Time now, absl::string_view event) {
   JsonWriter json;
-  json.BeginObject()
-      .Field("time", absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", now, absl::UTCTimeZone()))
-      .Field("event", event);
+  json.BeginObject().Field("time", LogTime(now)).Field("event", event);
   return json;
 }
 

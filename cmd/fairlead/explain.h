@@ -2,9 +2,11 @@
 //
 // The JSON (docs/commands.md has it with examples):
 //  {"kind":"Pod"|"PodGroup","namespace","name","state","queue","podGroup","node","podStatus",
-//   "message","since","wouldRunOn","ahead":[names of the first workloads before it],"verdict":{as
-//   annotation fairlead.dev/verdict, whole}, "queuePath":[{"name","resources":{name: {as
-//   QueuesJson}}}], "nodeRequests":[{"name","instanceType","zone","phase","written"}],
+//   "message","since","wouldRunOn",
+//   "ahead":[names of the first workloads before it],
+//   "verdict":{as annotation fairlead.dev/verdict, whole},
+//   "queuePath":[{"name","resources":{name: {as QueuesJson}}}],
+//   "nodeRequests":[{"name","instanceType","zone","phase","written"}],
 //   "pods":[{"name","status","node"}],
 //   "recorded":{"on","reason","message","hash","agrees"}}
 //

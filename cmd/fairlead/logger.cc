@@ -38,9 +38,13 @@ absl::StatusOr<LogFormat> ParseLogFormat(absl::string_view name) {
 Logger::Logger(const Clock* clock, LogLevel level, Sink sink, LogFormat format)
     : clock_(clock), level_(level), sink_(std::move(sink)), format_(format) {}
 
+std::string LogTime(absl::Time at) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", at, absl::UTCTimeZone());
+}
+
 std::string LogLine(absl::Time at, LogLevel level, absl::string_view message, Logger::Pairs pairs,
                     LogFormat format) {
-  const std::string time = absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", at, absl::UTCTimeZone());
+  const std::string time = LogTime(at);
   const char* const level_name = kNames[static_cast<size_t>(level)];
   if (format == LogFormat::kJson) {
     JsonWriter json;

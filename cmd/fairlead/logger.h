@@ -65,6 +65,9 @@ class Logger {
   std::mutex mutex_;
 };
 
+// The time as every log line has it: RFC 3339 in UTC, with milliseconds.
+std::string LogTime(absl::Time at);
+
 // Formats a line, with its newline.
 std::string LogLine(absl::Time at, LogLevel level, absl::string_view message,
                     Logger::Pairs pairs = {}, LogFormat format = LogFormat::kLogfmt);

@@ -3,8 +3,8 @@
 //
 // A node's price is divided among the pods on it. A pod's weight is its largest share of the node's
 // allocatable CPU, memory or GPUs; it pays price * weight, or price * weight / (sum of weights) if
-// they exceed the node together. What nobody pays is idle. Nodes that were not provisioned have no
-// price.
+// they exceed the node together. What no pod pays for is idle. Nodes that were not provisioned have
+// no price.
 //
 // The JSON (docs/commands.md; names stay, new ones may come):
 //  {"kind":"Top","sort","pricePerHourUSD","idlePricePerHourUSD",
