@@ -58,6 +58,17 @@ inline bool IsCompleteGang(bool is_group, const std::vector<verdict::DemandClass
          });
 }
 
+// True if other pods do not affect whether its pods fit on a node that does not exist yet.
+inline bool DependsOnItselfAlone(const DemandItem& item) {
+  return std::all_of(item.classes.begin(), item.classes.end(), [](const auto& pod_class) {
+    if (pod_class.spec == nullptr) return true;
+    const model::PodSpec& spec = *pod_class.spec;
+    return spec.pod_affinity.empty() && spec.pod_anti_affinity.empty() &&
+           spec.topology_spread.empty() && spec.labels_for_affinity.empty() &&
+           !spec.selected_by_others;
+  });
+}
+
 // In queue order.
 using Demand = std::vector<DemandItem>;
 

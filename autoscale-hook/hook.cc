@@ -114,6 +114,7 @@ std::vector<const model::NodePool*> Hook::Impl::TakePools(const StepInput& input
     if (known == pools_.end() || PoolDigest(known->second) != PoolDigest(*pool)) {
       backoff_.PoolChanged(name, pool->provider.empty() ? options_.provider : pool->provider);
       guard_.PoolChanged(name);
+      tried_.clear();
     }
     if (!IsKnownProvider(pool->provider)) {
       pool_problems_.push_back(absl::StrCat("NodePool ", name, ": spec.provider \"", pool->provider,

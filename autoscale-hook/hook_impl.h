@@ -1,5 +1,5 @@
 // The inside of Hook: hook.cc has the step and the answers, provisioning.cc turns demand into
-// requests. Not for other files.
+// requests, trial.cc asks about demand that is held. Not for other files.
 #pragma once
 
 #include <deque>
@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "autoscale-hook/catalog/catalogs.h"
 #include "autoscale-hook/hook.h"
@@ -66,6 +67,7 @@ class Hook::Impl {
   void OnOffers(absl::string_view provider, std::shared_ptr<const Catalog> offers) {
     catalogs_.Set(provider, std::move(offers));
     ++offers_version_;
+    tried_.clear();
   }
   MachineLedger& ledger() { return ledger_; }
   [[nodiscard]] bool enabled() const { return options_.enabled; }
@@ -115,6 +117,7 @@ class Hook::Impl {
   struct Held {
     std::string why;  // empty: it is not
     Service service = Service::kOpen;
+    std::optional<DemandOutcome> refused = {};  // instead: what TryHeld() has found
   };
   // Why the rate of provisioning, or former purchases, do not permit the item: then the hook is
   // woken when they do.
@@ -147,10 +150,17 @@ class Hook::Impl {
     size_t first_new = 0;                    // of its nodes in StepOutput::created
     size_t next_item = 0, next_outcome = 0;  // that are reported next
   };
-  // Divides the items that may be planned now into parts: first what is charged, each time in the
-  // order of their first items. Returns of each of the others why not.
+  // Appends the items that may be planned now. Returns of each of the others why not.
   std::vector<Held> SelectItems(const Demand& demand, StepContext& context,
-                                std::vector<PartPlan>& parts);
+                                std::vector<size_t>& items);
+  // Divides items into parts: first what is charged, each time in the order of their first items.
+  static std::vector<PartPlan> DivideIntoParts(const Demand& demand,
+                                               const std::vector<size_t>& items,
+                                               const StepContext& context);
+  // Finds out whether one workload of each held item could have nodes at all, so that nothing is
+  // charged for what cannot be served while it is held (trial.cc).
+  void TryHeld(const Demand& demand, Placement& placement, std::vector<Held>& held,
+               StepContext& context);
   void MakePartPlan(const Demand& demand, Placement& placement, StepContext& context,
                     PartPlan& part);
   // Requests the nodes of the plan, as far as the rate allows.
@@ -182,6 +192,9 @@ class Hook::Impl {
   RemovalPace removal_pace_;
   ProvisioningRate rate_;
   ProvisioningGuard guard_;
+  // What TryHeld() has found of workloads that are held still; nothing: they could be served. Never
+  // iterated where order is seen.
+  absl::flat_hash_map<Gathering::Key, std::optional<DemandOutcome>> tried_;
   model::NodePool default_pool_;
   std::map<std::string, model::NodePool> pools_;  // of the last step, for ExpectedNode
   std::map<std::string, absl::Duration> waits_;   // consolidate_after of pools, in the last step

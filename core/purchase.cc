@@ -16,16 +16,6 @@ namespace {
 
 using verdict::Code;
 
-// True if other pods do not affect whether its pods fit on a node that does not exist yet.
-bool DependsOnItselfAlone(const hook::DemandItem& item) {
-  return std::all_of(item.classes.begin(), item.classes.end(), [](const auto& pod_class) {
-    const model::PodSpec& spec = *pod_class.spec;
-    return spec.pod_affinity.empty() && spec.pod_anti_affinity.empty() &&
-           spec.topology_spread.empty() && spec.labels_for_affinity.empty() &&
-           !spec.selected_by_others;
-  });
-}
-
 bool IsSame(const hook::DemandOutcome& a, const hook::DemandOutcome& b) {
   return a.code == b.code && a.node_requests == b.node_requests && a.expected_at == b.expected_at &&
          a.details == b.details && a.selects_none == b.selects_none;
@@ -130,7 +120,7 @@ void DecisionLoop::Impl::SetGatheredApart(std::vector<engine::Waiting>& entries)
 bool DecisionLoop::Impl::HookWouldSayTheSame(const hook::Demand& demand, absl::Time now) const {
   return memo.valid && now < memo.wake_at && memo.machines_version == hook.machines().version() &&
          memo.uses_version == nodes.uses_version() && memo.demand == demand &&
-         std::all_of(demand.begin(), demand.end(), DependsOnItselfAlone);
+         std::all_of(demand.begin(), demand.end(), hook::DependsOnItselfAlone);
 }
 
 DecisionLoop::Impl::HookAnswer DecisionLoop::Impl::RunHook(std::vector<engine::Waiting>& entries,

@@ -225,6 +225,23 @@ TEST_P(UnservableDemandTest, AffinityToPodsThatDoNotExist) {
   ExpectSettled();
 }
 
+// No node has so many GPUs. Its demand holds nothing below the limit, from the first moment on.
+TEST_P(UnservableDemandTest, NothingIsChargedWhileDemandIsGathered) {
+  options_.hook.gathering_quiet = absl::Seconds(2);
+  options_.hook.gathering_max = absl::Seconds(4);
+  Begin(100);
+  Job("lost", 100, 1);
+  Job("next", 2, 2);
+  Carry(StepAt(now_));
+  EXPECT_EQ(CodeOf("lost"), Code::kNoInstanceTypeFits);
+  // A gang of which every pod is there is not gathered.
+  EXPECT_EQ(CodeOf("next"), GetParam() ? Code::kNodesRequested : Code::kInsufficientCapacity);
+  EXPECT_EQ(WasServed("next"), GetParam());
+  Play(2);
+  EXPECT_TRUE(WasServed("next"));
+  ExpectSettled();
+}
+
 TEST_P(UnservableDemandTest, WhatHasAPartnerAgainIsServedInItsTurn) {
   Begin(4);
   Job("lost", 1, 1, "q", "missing");

@@ -256,6 +256,7 @@ Hook::Impl::Held Hook::Impl::WhyHeld(const DemandItem& item, StepContext& contex
                          " did not help; will be retried"),
             Service::kRefused};
   }
+  if (!item.charged) return {};  // nothing is requested for it
   const absl::Time allowed = rate_.AllowedAt(item, context.now);
   if (context.now >= allowed) return {};
   context.WakeAt(allowed);
@@ -263,16 +264,26 @@ Hook::Impl::Held Hook::Impl::WhyHeld(const DemandItem& item, StepContext& contex
 }
 
 std::vector<Hook::Impl::Held> Hook::Impl::SelectItems(const Demand& demand, StepContext& context,
-                                                      std::vector<PartPlan>& parts) {
+                                                      std::vector<size_t>& items) {
   std::vector<Held> held(demand.size());
+  for (size_t i = 0; i < demand.size(); ++i) {
+    // Nothing is requested for what is not charged, so there is nothing to gather.
+    if (demand[i].charged && gathering_.Holds(demand[i])) {
+      held[i].why = "nodes are requested when no more demand comes";
+    } else if (held[i] = WhyHeld(demand[i], context); held[i].why.empty()) {
+      items.push_back(i);
+    }
+  }
+  return held;
+}
+
+std::vector<Hook::Impl::PartPlan> Hook::Impl::DivideIntoParts(const Demand& demand,
+                                                              const std::vector<size_t>& items,
+                                                              const StepContext& context) {
+  std::vector<PartPlan> parts;
   using Key = std::pair<bool, std::vector<const QueueCap*>>;
   std::map<Key, size_t> part_of;
-  for (size_t i = 0; i < demand.size(); ++i) {
-    if (gathering_.Holds(demand[i])) {
-      held[i].why = "nodes are requested when no more demand comes";
-      continue;
-    }
-    if (held[i] = WhyHeld(demand[i], context); !held[i].why.empty()) continue;
+  for (const size_t i : items) {
     Key key{demand[i].charged, {}};
     for (const QueueCap& cap : context.queue_caps) {
       if (cap.queues.contains(demand[i].queue)) key.second.push_back(&cap);
@@ -287,7 +298,7 @@ std::vector<Hook::Impl::Held> Hook::Impl::SelectItems(const Demand& demand, Step
   }
   std::stable_partition(parts.begin(), parts.end(),
                         [](const PartPlan& part) { return part.charged; });
-  return held;
+  return parts;
 }
 
 std::unique_ptr<Placement> Hook::Impl::Guarded(Placement& placement, absl::Time now) const {
@@ -481,7 +492,6 @@ void Hook::Impl::ExplainGuard(const DemandItem& item, const PlanInput& input, Pl
 
 void Hook::Impl::MakePartPlan(const Demand& demand, Placement& placement, StepContext& context,
                               PartPlan& part) {
-  if (part.items.empty()) return;
   const bool all = part.items.size() == demand.size();
   if (!all) {
     for (const size_t i : part.items) part.copy.push_back(demand[i]);
@@ -496,7 +506,6 @@ void Hook::Impl::MakePartPlan(const Demand& demand, Placement& placement, StepCo
 }
 
 void Hook::Impl::OrderPlan(PartPlan& part, const DemandMembers* members, StepContext& context) {
-  if (part.items.empty()) return;
   KeepToRate(*part.demand, part.plan, context);
   if (part.plan.more_next_step) context.WakeAt(context.now);
   part.planned = NamePlanned(part.plan, *part.demand, part.items, members);
@@ -551,13 +560,16 @@ void Hook::Impl::Provision(const Demand& demand, const DemandMembers* members, P
   std::vector<PartPlan> parts;
   std::vector<PartPlan*> part_of(demand.size(), nullptr);
   if (options_.enabled) {
-    held = SelectItems(demand, context, parts);
+    std::vector<size_t> items;
+    held = SelectItems(demand, context, items);
+    parts = DivideIntoParts(demand, items, context);
     // Each with what the caps leave after those before it.
     for (PartPlan& part : parts) {
       MakePartPlan(demand, placement, context, part);
       if (part.charged) OrderPlan(part, members, context);
       for (const size_t i : part.items) part_of[i] = &part;
     }
+    TryHeld(demand, placement, held, context);
   }
   for (size_t i = 0; i < demand.size(); ++i) {
     if (part_of[i] != nullptr) {
@@ -565,8 +577,10 @@ void Hook::Impl::Provision(const Demand& demand, const DemandMembers* members, P
       continue;
     }
     DemandOutcome& outcome = context.out.outcomes.emplace_back();
+    if (held[i].refused.has_value()) outcome = *std::move(held[i].refused);
     outcome.workload = demand[i].workload;
     outcome.members = demand[i].members;
+    if (outcome.service == Service::kRefused) continue;
     outcome.service = held[i].service;
     if (options_.enabled) outcome.details.push_back(std::move(held[i].why));
   }

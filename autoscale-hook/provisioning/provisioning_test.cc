@@ -131,7 +131,9 @@ TEST_F(HookTest, WhatIsHeldForAMomentIsNotRefused) {
   const Demand demand = {Item("team/a", kind, 1), Item("team/b", kind, 1),
                          Item("team/huge", Spec(100'000'000, 4, 1), 1)};
   StepOutput out = StepAndApply(demand);
-  for (const DemandOutcome& outcome : out.outcomes) EXPECT_EQ(outcome.service, Service::kOpen);
+  EXPECT_EQ(out.outcomes[0].service, Service::kOpen);
+  EXPECT_EQ(out.outcomes[1].service, Service::kOpen);
+  EXPECT_EQ(out.outcomes[2].service, Service::kRefused);
   now_ += absl::Milliseconds(300);
   out = StepAndApply(demand);
   EXPECT_EQ(out.outcomes[0].service, Service::kServed);
@@ -140,6 +142,82 @@ TEST_F(HookTest, WhatIsHeldForAMomentIsNotRefused) {
   out = StepAndApply({demand[1], demand[2]});
   EXPECT_EQ(out.outcomes[0].service, Service::kOpen);
   EXPECT_EQ(out.outcomes[1].service, Service::kRefused);
+}
+
+// ---- demand that is held is tried
+
+TEST_F(GatheringTest, WhatCannotBeServedIsRefusedAtOnceAndTriedOnce) {
+  DemandItem many = Item("team/huge", Spec(1000000, 4, 1), 1);
+  many.members = 1000;
+  Demand demand = {Item("team/a", Spec(1000, 4, 1), 1), many};
+  StepOutput out = StepAndApply(demand);
+  EXPECT_TRUE(out.created.empty());
+  ASSERT_EQ(out.outcomes.size(), 2u);
+  EXPECT_EQ(out.outcomes[0].service, Service::kOpen);
+  EXPECT_EQ(out.outcomes[0].code, Code::kInsufficientCapacity);
+  EXPECT_EQ(out.outcomes[1].service, Service::kRefused);
+  EXPECT_EQ(out.outcomes[1].code, Code::kNoInstanceTypeFits);
+  EXPECT_EQ(out.outcomes[1].members, 1000);
+
+  const int64_t questions = placement_.questions;
+  now_ += absl::Milliseconds(20);
+  const StepOutput same = StepAndApply(demand);
+  EXPECT_EQ(placement_.questions, questions);
+  EXPECT_EQ(same.outcomes[1].code, Code::kNoInstanceTypeFits);
+  EXPECT_EQ(same.outcomes[1].details, out.outcomes[1].details);
+
+  // What is not charged is not gathered: it is planned, so that it is charged as soon as it can be
+  // served.
+  demand[1].charged = false;
+  out = StepAndApply(demand);
+  EXPECT_EQ(out.outcomes[1].service, Service::kRefused);
+  EXPECT_EQ(out.outcomes[1].code, Code::kNoInstanceTypeFits);
+}
+
+TEST_F(GatheringTest, CapsAreLookedAtWhenItIsPlanned) {
+  options_.cluster_gpu_limit = 1;
+  Restart();
+  const Demand demand = {Item("team/two", Spec(1000, 4, 2), 1)};
+  StepOutput out = StepAndApply(demand);
+  EXPECT_EQ(out.outcomes[0].service, Service::kOpen);
+  now_ += absl::Milliseconds(300);
+  out = StepAndApply(demand);
+  EXPECT_EQ(out.outcomes[0].service, Service::kRefused);
+  EXPECT_EQ(out.outcomes[0].code, Code::kGpuCapReached);
+}
+
+TEST_F(GatheringTest, PodsThatLookAtOthersAreNotTried) {
+  auto beside = std::make_shared<model::PodSpec>(*Spec(1000000, 4, 1));
+  beside->pod_affinity.emplace_back();
+  const StepOutput out = StepAndApply({Item("team/beside", beside, 1)});
+  EXPECT_EQ(out.outcomes[0].service, Service::kOpen);
+}
+
+TEST_F(GatheringTest, OtherOffersAreTriedAgain) {
+  const Demand demand = {Item("team/b200", Spec(1000, 4, 1, {{"kind", "b200"}}), 1)};
+  StepOutput out = StepAndApply(demand);
+  EXPECT_EQ(out.outcomes[0].service, Service::kRefused);
+  model::NodePool pool;
+  pool.meta.name = "b200";
+  pool.labels.Set("kind", "b200");
+  pools_.push_back(pool);
+  now_ += absl::Milliseconds(20);
+  out = StepAndApply(demand);
+  EXPECT_EQ(out.outcomes[0].service, Service::kOpen);
+}
+
+TEST_F(HookTest, WhatIsBeyondTheRateAndCannotBeServedIsRefused) {
+  options_.guard.total_burst = 1;
+  options_.guard.total_per_minute = 1;
+  Restart();
+  StepAndApply({Item("team/a", Spec(1000, 4, 1), 1)});
+  const StepOutput out = StepAndApply(
+      {Item("team/b", Spec(1000, 4, 1), 1), Item("team/huge", Spec(100'000'000, 4, 1), 1)});
+  EXPECT_TRUE(out.created.empty());
+  EXPECT_EQ(out.outcomes[0].service, Service::kOpen);
+  EXPECT_NE(DetailsOf(out.outcomes[0]).find("rate"), std::string::npos);
+  EXPECT_EQ(out.outcomes[1].service, Service::kRefused);
+  EXPECT_EQ(out.outcomes[1].code, Code::kNoInstanceTypeFits);
 }
 
 // ---- rate
