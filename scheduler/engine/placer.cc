@@ -25,6 +25,11 @@ bool IsBelow(const state::Workload& workload, int32_t set, int32_t ancestor) {
 
 }  // namespace
 
+const model::TopologyConstraint& Placer::ConstraintOf(const state::Workload& workload,
+                                                      const StepNode& node) {
+  return workload.sets[static_cast<size_t>(node.set)].topology;
+}
+
 std::string Placer::CheckConsistency() const {
   for (const NodeOrders* order : {&now_, &future_, &idle_}) {
     if (std::string wrong = order->CheckConsistency(); !wrong.empty()) return wrong;
@@ -263,8 +268,7 @@ bool Placer::PlaceMembers(Attempt& attempt, const StepNode& node, const Area& ar
     if (static_cast<int64_t>(real) < node.needed) attempt.must_wait = true;
     attempt.result.promised = true;
   }
-  return std::all_of(node.children.begin(), node.children.end(),
-                     [&](const StepNode& child) { return PlaceSet(attempt, child, area); });
+  return PlaceChildren(attempt, node, area);
 }
 
 bool Placer::PlacePart(Attempt& attempt, const StepNode& node, const Area& area) {
@@ -318,36 +322,39 @@ bool Placer::PlaceInDomains(Attempt& attempt, const StepNode& node, const Area& 
       return PlaceInDomain(attempt, node, area, domain, only_now);
     });
   };
-  const model::TopologyConstraint& constraint =
-      attempt.workload.sets[static_cast<size_t>(node.set)].topology;
-  if (OwnDomainsFirst(attempt.workload, constraint, domains) && attempt.mode == Mode::kStart &&
-      place(/*only_now=*/true)) {
+  if (OwnDomainsFirst(attempt.workload, ConstraintOf(attempt.workload, node), domains) &&
+      attempt.mode == Mode::kStart && place(/*only_now=*/true)) {
     return true;
   }
   return place(/*only_now=*/false);
 }
 
-bool Placer::PlaceSet(Attempt& attempt, const StepNode& node, const Area& area) {
-  const state::Workload& workload = attempt.workload;
-  const model::TopologyConstraint& constraint =
-      workload.sets[static_cast<size_t>(node.set)].topology;
-  if (constraint.topology.empty()) return PlaceMembers(attempt, node, area);
-
-  std::vector<state::PodId> pods;
-  CollectPods(node, pods);
-  if (pods.empty()) return true;
-  std::vector<state::PodId> placed;
+Placer::PodsOfSet Placer::PodsOf(const state::Workload& workload, const StepNode& node) const {
+  PodsOfSet of;
+  CollectPods(node, of.to_place);
   for (state::PodId pod : workload.pods) {
     const state::PodRecord& record = state_.pod(pod);
     if (state::IsAllocated(record.status) && record.node != state::kNoId &&
         IsBelow(workload, record.set, node.set)) {
-      placed.push_back(pod);
+      of.placed.push_back(pod);
     }
   }
-  TopologyAnswer answer =
-      topology_.Candidates(constraint, area.nodes, pods, placed, Capacity::kFuture);
+  return of;
+}
+
+bool Placer::PlaceSet(Attempt& attempt, const StepNode& node, const Area& area) {
+  const state::Workload& workload = attempt.workload;
+  const model::TopologyConstraint& constraint = ConstraintOf(workload, node);
+  if (constraint.topology.empty()) return PlaceMembers(attempt, node, area);
+
+  const PodsOfSet of = PodsOf(workload, node);
+  if (of.to_place.empty()) return true;
+  const auto ask = [&](Capacity capacity) {
+    return topology_.Candidates(constraint, area.nodes, of.to_place, of.placed, capacity);
+  };
+  TopologyAnswer answer = ask(Capacity::kFuture);
   if (PlaceInDomains(attempt, node, area, answer.candidates)) return true;
-  if (attempt.result.failed == state::kNoId && !pods.empty()) attempt.result.failed = pods.front();
+  if (attempt.result.failed == state::kNoId) attempt.result.failed = of.to_place.front();
   attempt.result.topology_reason =
       answer.reason.empty()
           ? absl::StrCat("topology ", constraint.topology, ": no domain of level ",
@@ -356,10 +363,9 @@ bool Placer::PlaceSet(Attempt& attempt, const StepNode& node, const Area& area) 
                          " has room for the whole gang")
           : answer.reason;
   attempt.result.topology_invalid = answer.invalid;
-  attempt.result.topology_infeasible =
-      answer.candidates.empty() && !answer.invalid && placed.empty() &&
-      topology_.Candidates(constraint, area.nodes, pods, placed, Capacity::kEmpty)
-          .candidates.empty();
+  attempt.result.topology_infeasible = answer.candidates.empty() && !answer.invalid &&
+                                       of.placed.empty() &&
+                                       ask(Capacity::kEmpty).candidates.empty();
   return false;
 }
 

@@ -8,9 +8,10 @@
 // after another.
 //
 // If that fails, or would let it wait, pods that are not alike are tried again in other orders and
-// on other nodes (engine/packing.h), within a bound for each gang and each cycle: beyond it is the
-// one way in which a gang that is to start may miss room that is there. Promises (of victims' room)
-// have the first attempt alone.
+// on other nodes (engine/packing.h); if that fails, sub-groups with constraints of their own are
+// tried in another order and in other domains (sibling_sets.cc). Both have a bound for each gang
+// and each cycle: beyond it a gang that is to start may miss room that is there. Promises (of
+// victims' room) have the first attempt alone.
 //
 // Waiting is contagious: if a pod only gets room that is being released, and the pods of its set
 // that got real room are too few for the set's minimum, the whole step is promised its places
@@ -165,6 +166,25 @@ class Placer {
   };
 
   bool PlaceSet(Attempt& attempt, const StepNode& node, const Area& area);
+  static const model::TopologyConstraint& ConstraintOf(const state::Workload& workload,
+                                                       const StepNode& node);
+  // Of a part of the tree: the pods that are to be placed, and those of the same set and below that
+  // have a place.
+  struct PodsOfSet {
+    std::vector<state::PodId> to_place, placed;
+  };
+  [[nodiscard]] PodsOfSet PodsOf(const state::Workload& workload, const StepNode& node) const;
+  // All children of the part; a second attempt if that fails (sibling_sets.cc).
+  bool PlaceChildren(Attempt& attempt, const StepNode& node, const Area& area);
+  // The second attempt for the children from `next` on. False: nothing is changed.
+  bool PlaceSiblings(Attempt& attempt, const std::vector<const StepNode*>& sets, size_t next,
+                     const Area& area, int64_t& tries);
+  // The same for one of them, which has a topology constraint.
+  bool PlaceBoundSibling(Attempt& attempt, const std::vector<const StepNode*>& sets, size_t next,
+                         const Area& area, int64_t& tries);
+  // The children, those whose nodes are hardest to find first. Empty: another order is of no use.
+  [[nodiscard]] std::vector<const StepNode*> HardestFirst(const state::Workload& workload,
+                                                          const StepNode& node) const;
   // The part of the tree in the first of the domains that takes it.
   bool PlaceInDomains(Attempt& attempt, const StepNode& node, const Area& area,
                       std::vector<TopologyCandidate>& domains);
