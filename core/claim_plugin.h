@@ -19,6 +19,7 @@ class ClaimPlugin final : public BindingPlugin {
  public:
   ClaimPlugin(state::ClusterState& state, Backoff backoff);
 
+  [[nodiscard]] absl::string_view PreparesFor() const override { return "DynamicResources"; }
   [[nodiscard]] bool Needs(const state::PodRecord& pod) const override;
   absl::Status Reserve(const state::PodRecord& pod, model::BindPod bind) override;
   void Unreserve(const std::string& ns, const std::string& name) override;

@@ -84,6 +84,7 @@ absl::StatusOr<std::unique_ptr<DecisionLoop>> DecisionLoop::Make(const Options& 
       return sort->SortKey(impl.state, workload);
     });
   }
+  impl.bindings.Use(impl.engine->framework());
   impl.permits.Use(impl.engine->framework());
   impl.pre_binds.Use(impl.engine->framework());
   impl.engine->SetUnservable(&impl.unservable.kinds());
@@ -119,7 +120,10 @@ QueueSizes DecisionLoop::queue_sizes() const {
 
 std::string DecisionLoop::CheckConsistency() const { return impl_->engine->CheckConsistency(); }
 
+void DecisionLoop::SetInputLog(InputLog* log) { impl_->input_log = log; }
+
 void DecisionLoop::Apply(const model::ClusterEvent& event) {
+  if (impl_->input_log != nullptr) impl_->input_log->Applied(event);
   ++impl_->stats.events;
   if (const auto* upsert = std::get_if<model::Upsert>(&event)) {
     impl_->ApplyUpsert(*upsert);
@@ -146,11 +150,14 @@ void DecisionLoop::Apply(const model::ClusterEvent& event) {
 
 StepResult DecisionLoop::Step(absl::Time now) {
   ++impl_->stats.steps;
-  if (!synced()) return {};
-  return impl_->Step(now);
+  StepResult result;
+  if (synced()) result = impl_->Step(now);
+  if (impl_->input_log != nullptr) impl_->input_log->Stepped(now, result);
+  return result;
 }
 
 void DecisionLoop::SetStale(const std::vector<model::Kind>& kinds) {
+  if (impl_->input_log != nullptr) impl_->input_log->SetStale(kinds);
   std::set<model::Kind> now(kinds.begin(), kinds.end());
   if (now == impl_->stale_kinds) return;
   impl_->stale_kinds = std::move(now);
@@ -158,6 +165,7 @@ void DecisionLoop::SetStale(const std::vector<model::Kind>& kinds) {
 }
 
 void DecisionLoop::BecomeLeader() {
+  if (impl_->input_log != nullptr) impl_->input_log->BecameLeader();
   impl_->unsynced = impl_->KindsRead();
   impl_->memo.valid = false;
   impl_->dirty = true;
@@ -169,15 +177,18 @@ const std::set<std::string>& DecisionLoop::AwaitedNodes() const {
 
 void DecisionLoop::PodsListed(const std::string& node, absl::string_view version,
                               const std::vector<model::Pod>& pods) {
+  if (impl_->input_log != nullptr) impl_->input_log->PodsListed(node, version, pods);
   if (impl_->nodes.PodsListed(node, version, pods)) impl_->dirty = true;
 }
 
 void DecisionLoop::MachineReported(const hook::MachineReport& report) {
+  if (impl_->input_log != nullptr) impl_->input_log->MachineReported(report);
   impl_->reports.push_back(report);
 }
 
 void DecisionLoop::OffersChanged(absl::string_view provider,
                                  std::shared_ptr<const hook::Catalog> offers) {
+  if (impl_->input_log != nullptr) impl_->input_log->OffersChanged(provider, offers.get());
   impl_->hook.OnOffers(provider, std::move(offers));
   impl_->memo.valid = false;
   impl_->dirty = true;
@@ -187,10 +198,12 @@ uint64_t DecisionLoop::AwaitedNodeList() const { return impl_->awaited_list; }
 
 void DecisionLoop::NodesListed(uint64_t number,
                                absl::StatusOr<std::vector<hook::ListedNode>> nodes) {
+  if (impl_->input_log != nullptr) impl_->input_log->NodesListed(number, nodes);
   impl_->node_lists.push_back({number, std::move(nodes)});
 }
 
 absl::Status DecisionLoop::RestoreUsage(absl::string_view text) {
+  if (impl_->input_log != nullptr) impl_->input_log->UsageRestored(text);
   impl_->usage.Open();
   impl_->dirty = true;
   return text.empty() ? absl::OkStatus() : impl_->engine->RestoreUsage(text);

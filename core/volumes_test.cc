@@ -116,6 +116,23 @@ TEST_F(VolumesTest, TheBindingOfAPodFollowsTheBindingOfItsClaimToAVolume) {
   EXPECT_EQ(WritesIn(step), 0u);
 }
 
+// As in kube-scheduler: nothing is written for the claims, and the pod does not wait for them.
+TEST_F(VolumesTest, AProfileWithoutReserveOrPreBindOfVolumeBindingBindsThePodAlone) {
+  for (const bool reserve : {true, false}) {
+    for (framework::ProfilePlugin& plugin : options_.profiles[0].plugins) {
+      if (plugin.name != "VolumeBinding") continue;
+      plugin.reserve = reserve;
+      plugin.pre_bind = !reserve;
+    }
+    BeginAgain();
+    Put(Version(5, MakeVolumeClaim("c", "cloud")));
+    Put(Pod("p", {"c"}));
+    const StepResult step = Step(1);
+    EXPECT_EQ(WritesIn(step), 0u);
+    EXPECT_THAT(Of<model::BindPod>(step), SizeIs(1));
+  }
+}
+
 TEST_F(VolumesTest, TheBindingOfAPodFollowsItsVolumeThatIsProvisioned) {
   Begin();
   const StepResult first = AskForCloud();

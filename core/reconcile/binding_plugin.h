@@ -1,6 +1,6 @@
 // The interface of plugins that take part in a binding. A plugin reserves what the pod needs
 // besides capacity on its node, before the binding is sent (the writes of upstream's Reserve and
-// PreBind).
+// PreBind). The profile of the pod says whether it runs (PreparesFor).
 //
 // Thread-safety: the owner's thread.
 #pragma once
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "scheduler/model/action.h"
 #include "scheduler/state/records.h"
@@ -27,6 +28,9 @@ class BindingPlugin {
   };
   virtual ~BindingPlugin() = default;
 
+  // The framework's plugin of which it is Reserve and PreBind (framework::PreparingPlugin): pods
+  // whose profile does not enable that need nothing. Empty: it serves every profile.
+  [[nodiscard]] virtual absl::string_view PreparesFor() const { return ""; }
   // False: what it reserves is chosen and written by the scheduler that binds the pod, if that is
   // another one (StateOptions::guest_schedulers).
   [[nodiscard]] virtual bool ServesGuests() const { return false; }

@@ -85,7 +85,10 @@ bool BindingPipeline::NeedsPlugin(const state::PodRecord& pod) const {
 }
 
 bool BindingPipeline::Needs(const BindingPlugin& plugin, const state::PodRecord& pod) const {
-  return plugin.Needs(pod) && (plugin.ServesGuests() || !state_.IsGuest(pod));
+  if (!plugin.Needs(pod) || (!plugin.ServesGuests() && state_.IsGuest(pod))) return false;
+  const absl::string_view name = plugin.PreparesFor();
+  return name.empty() || framework_ == nullptr ||
+         framework_->Prepares(state_.pod_class(pod.pod_class), name);
 }
 
 bool BindingPipeline::AwaitsAnswer(state::PodId pod) const {

@@ -87,6 +87,8 @@ class BindingPipeline {
       : state_(state), rules_{.backoff = backoff}, settle_(settle), host_(host) {}
   // Plugins reserve in the order of registration. They outlive the pipeline.
   void Register(BindingPlugin* plugin) { plugins_.push_back(plugin); }
+  // It says which of them the profiles of pods enable. It outlives the pipeline.
+  void Use(const framework::Framework& framework) { framework_ = &framework; }
 
   // ---- decisions
   void Add(const std::vector<engine::Binding>& bindings, absl::Time now);
@@ -193,6 +195,7 @@ class BindingPipeline {
   const GroupSettle settle_;
   Host& host_;
   std::vector<BindingPlugin*> plugins_;
+  const framework::Framework* framework_ = nullptr;
   std::vector<uint32_t> places_;  // by PodId -> place in rows_, from 1; 0: none. Ids are reused,
                                   // which the pod's status tells.
   std::vector<Row> rows_;

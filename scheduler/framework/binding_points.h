@@ -48,6 +48,11 @@ class BindingPointPlugin : public virtual Plugin {
   [[nodiscard]] virtual bool BindingApplies(const state::PodClass&) const { return true; }
 };
 
+// A plugin whose Reserve and PreBind write objects, and so take several steps: volumes, claims,
+// reservation pods of shared GPUs. The core carries them out under its name
+// (core/reconcile/binding_plugin.h), for profiles that enable it at both points.
+class PreparingPlugin : public virtual Plugin {};
+
 class ReservePlugin : public virtual BindingPointPlugin {
  public:
   // An error: the pod does not get this node. It waits with the text, and is tried again after a

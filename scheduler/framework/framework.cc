@@ -33,11 +33,13 @@ bool Implements(const Plugin& plugin, Point point) {
       return dynamic_cast<const ScorePlugin*>(&plugin) != nullptr ||
              dynamic_cast<const NormalizedScorePlugin*>(&plugin) != nullptr;
     case Point::kReserve:
-      return dynamic_cast<const ReservePlugin*>(&plugin) != nullptr;
+      return dynamic_cast<const ReservePlugin*>(&plugin) != nullptr ||
+             dynamic_cast<const PreparingPlugin*>(&plugin) != nullptr;
     case Point::kPermit:
       return dynamic_cast<const PermitPlugin*>(&plugin) != nullptr;
     case Point::kPreBind:
-      return dynamic_cast<const PreBindPlugin*>(&plugin) != nullptr;
+      return dynamic_cast<const PreBindPlugin*>(&plugin) != nullptr ||
+             dynamic_cast<const PreparingPlugin*>(&plugin) != nullptr;
     case Point::kPostBind:
       return dynamic_cast<const PostBindPlugin*>(&plugin) != nullptr;
     case Point::kPreEnqueue:
@@ -217,6 +219,10 @@ bool Framework::AddBindingPoints(const ProfilePlugin& entry, Plugin& plugin,
   add(points.pre_bind, entry.pre_bind);
   add(points.bind, entry.bind);
   add(points.post_bind, entry.post_bind);
+  if (dynamic_cast<PreparingPlugin*>(&plugin) != nullptr) {
+    any = true;
+    if (entry.reserve && entry.pre_bind) points.preparing.push_back(plugin.Name());
+  }
   has_binding_points_ = has_binding_points_ || !points.empty();
   return any;
 }

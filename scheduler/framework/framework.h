@@ -16,6 +16,7 @@
 // plugins may keep what they have counted.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -310,6 +311,8 @@ struct BindingPoints {
   std::vector<BindPlugin*> bind;
   bool default_binder = true;  // behind them
   std::vector<PostBindPlugin*> post_bind;
+  std::vector<absl::string_view> preparing;  // names of PreparingPlugins; the core runs them
+  // No plugin is to be asked by its interfaces.
   [[nodiscard]] bool empty() const {
     return reserve.empty() && permit.empty() && pre_bind.empty() && bind.empty() &&
            post_bind.empty();
@@ -407,6 +410,11 @@ class Framework {
 
   [[nodiscard]] const BindingPoints& PointsOf(const state::PodClass& pod_class) const {
     return RunOf(pod_class).points;
+  }
+  // Whether the profile enables that PreparingPlugin. O(those).
+  [[nodiscard]] bool Prepares(const state::PodClass& pod_class, absl::string_view plugin) const {
+    const std::vector<absl::string_view>& names = PointsOf(pod_class).preparing;
+    return std::find(names.begin(), names.end(), plugin) != names.end();
   }
   // Those that hold back pods of the class, in order; those of all profiles (enqueue_points.h).
   [[nodiscard]] const std::vector<const PreEnqueuePlugin*>& PreEnqueueOf(

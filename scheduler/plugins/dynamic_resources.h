@@ -13,12 +13,13 @@
 // of state/device_choice.h.
 #pragma once
 
-#include "scheduler/framework/framework.h"
+#include "scheduler/framework/binding_points.h"
 
 namespace fairlead::plugins {
 
 class DynamicResources final : public framework::FilterPlugin,
-                               public framework::NormalizedScorePlugin {
+                               public framework::NormalizedScorePlugin,
+                               public framework::PreparingPlugin {
  public:
   static constexpr char kName[] = "DynamicResources";
   static absl::StatusOr<std::unique_ptr<framework::Plugin>> Make(absl::string_view args_json);

@@ -10,11 +10,13 @@
 // without `why`.
 #pragma once
 
-#include "scheduler/framework/framework.h"
+#include "scheduler/framework/binding_points.h"
 
 namespace fairlead::plugins {
 
-class GpuSharing final : public framework::FilterPlugin, public framework::ScorePlugin {
+class GpuSharing final : public framework::FilterPlugin,
+                         public framework::ScorePlugin,
+                         public framework::PreparingPlugin {
  public:
   static constexpr char kName[] = "GpuSharing";
   static absl::StatusOr<std::unique_ptr<framework::Plugin>> Make(absl::string_view args_json);

@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "scheduler/framework/binding_points.h"
 #include "scheduler/plugins/volume_plugin.h"
 
 namespace fairlead::plugins {
 
-class VolumeBinding final : public VolumePlugin {
+class VolumeBinding final : public VolumePlugin, public framework::PreparingPlugin {
  public:
   static constexpr char kName[] = "VolumeBinding";
   static constexpr absl::Duration kDefaultBindTimeout = absl::Seconds(600);
