@@ -383,6 +383,22 @@ TEST(ConfigurationTest, ProfilesMayDiffer) {
   EXPECT_EQ(FieldPlaceOf(read.status())->path, "defaultPlugins.y");
 }
 
+TEST(ConfigurationTest, PausesOfPodsAreThoseAfterFailedBindings) {
+  struct Case {
+    const char* fields;
+    int64_t initial, max;
+  };
+  for (const Case& c : {Case{R"("parallelism":16)", 1, 60},
+                        {R"("podInitialBackoffSeconds":2,"podMaxBackoffSeconds":5)", 2, 5},
+                        {R"("podMaxBackoffSeconds":30)", 1, 30},
+                        {R"("podInitialBackoffSeconds":7)", 7, 60}}) {
+    const auto read = ReadConfiguration({Scheduler(c.fields)});
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->options.engine.bind_backoff_initial, absl::Seconds(c.initial)) << c.fields;
+    EXPECT_EQ(read->options.engine.bind_backoff_max, absl::Seconds(c.max)) << c.fields;
+  }
+}
+
 TEST(ConfigurationTest, FieldsWithoutEffectAreWarnedOf) {
   absl::StatusOr<Configuration> read =
       ReadConfiguration({Scheduler(R"("parallelism":4,"clientConnection":{"qps":5})")});

@@ -36,6 +36,13 @@ class Reader {
     std::string api_version;
     std::string kind;
     int64_t parallelism = 16, percentage = 0, initial_backoff = 1, max_backoff = 10;
+    const auto pause = [](int64_t* seconds, std::optional<absl::Duration>* out) -> FieldReader {
+      return [seconds, out](const dom::element& value, const std::string& path) {
+        FAIRLEAD_RETURN_IF_ERROR(ReadNumber(value, path, seconds));
+        *out = absl::Seconds(*seconds);
+        return absl::OkStatus();
+      };
+    };
     const auto number = [&](int64_t* out) -> FieldReader {
       return [&config, out](const dom::element& value, const std::string& path) {
         config.ignored.push_back(path);
@@ -71,12 +78,12 @@ class Reader {
          {"clientConnection", raw(&config.client_connection_json)},
          {"parallelism", number(&parallelism)},
          {"percentageOfNodesToScore", number(&percentage)},
-         {"podInitialBackoffSeconds", number(&initial_backoff)},
-         {"podMaxBackoffSeconds", number(&max_backoff)},
+         {"podInitialBackoffSeconds", pause(&initial_backoff, &config.pod_backoff_initial)},
+         {"podMaxBackoffSeconds", pause(&max_backoff, &config.pod_backoff_max)},
          {"delayCacheUntilActive", flag},
          {"enableProfiling", flag},
          {"enableContentionProfiling", flag}}));
-    // As upstream validates them, although they have no effect here.
+    // As upstream validates them; the first two have no effect here.
     if (parallelism <= 0) return Bad("parallelism", "must be a whole number greater than zero");
     FAIRLEAD_RETURN_IF_ERROR(CheckPercentage("percentageOfNodesToScore", percentage));
     if (initial_backoff <= 0) return Bad("podInitialBackoffSeconds", "must be greater than 0");

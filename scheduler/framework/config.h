@@ -11,11 +11,13 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "scheduler/framework/default_profiles.h"
 #include "scheduler/framework/framework.h"
 #include "scheduler/model/extender_config.h"
@@ -30,6 +32,8 @@ struct SchedulerConfiguration {
   // JSON of the fields of these names, for the client and the leader election; "" if absent.
   std::string leader_election_json;
   std::string client_connection_json;
+  // podInitialBackoffSeconds and podMaxBackoffSeconds, as far as they are given.
+  std::optional<absl::Duration> pod_backoff_initial, pod_backoff_max;
   // Paths of fields that are valid and change nothing here (parallelism, percentageOfNodesToScore,
   // ..), for a warning.
   std::vector<std::string> ignored;

@@ -279,7 +279,10 @@ TEST(ConfigTest, ArgumentsOfWhatIsBuiltInAreAccepted) {
       "apiVersion":"kubescheduler.config.k8s.io/v1","kind":"DefaultPreemptionArgs",
       "minCandidateNodesPercentage":10,"minCandidateNodesAbsolute":100}}]}],
       "podInitialBackoffSeconds":1,"podMaxBackoffSeconds":10,"enableProfiling":true)");
-  EXPECT_TRUE(config.ok()) << config.status();
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->pod_backoff_initial, absl::Seconds(1));
+  EXPECT_EQ(config->pod_backoff_max, absl::Seconds(10));
+  EXPECT_EQ(config->ignored, std::vector<std::string>{"enableProfiling"});
 }
 
 TEST(ConfigTest, WithoutDefaultPreemptionNothingIsEvicted) {
