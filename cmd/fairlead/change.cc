@@ -17,6 +17,10 @@
 namespace fairlead::cmd {
 namespace {
 
+// Controllers whose pods a change may add and take away; they are no objects of the state.
+constexpr char kJob[] = "Job", kDeployment[] = "Deployment";
+constexpr const char* kControllers[] = {kDeployment, kJob};
+
 constexpr int kMaxListDepth = 4;  // of kind List within kind List
 
 std::string NameOf(const model::Object& object) {
@@ -24,9 +28,12 @@ std::string NameOf(const model::Object& object) {
                       model::Key(model::MetaOf(object)));
 }
 
+const char* KindOf(const sim::ControllerSpec& spec) {
+  return spec.kind == sim::ControllerKind::kJob ? kJob : kDeployment;
+}
+
 std::string NameOf(const sim::ControllerSpec& spec) {
-  return absl::StrCat(spec.kind == sim::ControllerKind::kJob ? "Job " : "Deployment ",
-                      model::Key(spec.ns, spec.name));
+  return absl::StrCat(KindOf(spec), " ", model::Key(spec.ns, spec.name));
 }
 
 // Kind and name as the document says them.
@@ -129,7 +136,7 @@ class ChangeReader {
 
   static absl::StatusOr<sim::ObjectRef> ParseRemoved(const std::string& text) {
     std::vector<std::string> parts = absl::StrSplit(text, '/');
-    for (const char* kind : {"Deployment", "Job"}) {
+    for (const char* kind : kControllers) {
       if (absl::EqualsIgnoreCase(parts[0], kind)) parts[0] = kind;
     }
     for (const model::KindTraits& traits : model::kKindTraits) {
@@ -154,7 +161,7 @@ bool IsOwnedBy(const model::Pod& pod, const std::string& kind, const std::string
   return std::any_of(pod.meta.owners.begin(), pod.meta.owners.end(),
                      [&](const model::OwnerReference& owner) {
                        if (!owner.controller) return false;
-                       if (kind == "Job") return owner.kind == "Job" && owner.name == name;
+                       if (kind == kJob) return owner.kind == kJob && owner.name == name;
                        // A ReplicaSet of a Deployment is named after it, with a hash.
                        const size_t dash = owner.name.rfind('-');
                        return owner.kind == "ReplicaSet" && dash != std::string::npos &&
@@ -164,7 +171,8 @@ bool IsOwnedBy(const model::Pod& pod, const std::string& kind, const std::string
 
 absl::Status TakeAway(const sim::ObjectRef& ref, std::vector<model::Object>& objects) {
   const std::vector<std::string> parts = absl::StrSplit(ref.key, '/');
-  const bool controller = ref.kind == "Deployment" || ref.kind == "Job";
+  const bool controller = std::find(std::begin(kControllers), std::end(kControllers), ref.kind) !=
+                          std::end(kControllers);
   const size_t before = objects.size();
   std::erase_if(objects, [&](const model::Object& object) {
     if (!controller) return NameOf(object) == absl::StrCat(ref.kind, " ", ref.key);
@@ -268,10 +276,9 @@ absl::StatusOr<PlannedChange> PlanChange(const Change& change, const sim::Presen
     planned.applied.objects.push_back(object);
   }
   for (const sim::ControllerSpec& spec : change.applied.controllers) {
-    const std::string kind = spec.kind == sim::ControllerKind::kJob ? "Job" : "Deployment";
     for (const model::Object& object : objects) {
       const auto* pod = std::get_if<model::Pod>(&object);
-      if (pod == nullptr || !IsOwnedBy(*pod, kind, spec.ns, spec.name)) continue;
+      if (pod == nullptr || !IsOwnedBy(*pod, KindOf(spec), spec.ns, spec.name)) continue;
       return absl::FailedPreconditionError(
           absl::StrCat(NameOf(spec), ": has pods already (", model::Key(pod->meta),
                        "), which would be counted twice; give it another name"));

@@ -80,8 +80,16 @@ std::string StateText(const std::optional<WorkloadState>& state) {
       state->code);
 }
 
-std::map<std::pair<std::string, std::string>, NodeTotal> NodesByType(const core::View& view) {
-  std::map<std::pair<std::string, std::string>, NodeTotal> totals;
+namespace {
+
+struct NodeTotal {
+  int64_t count = 0, price_micro_usd_per_hour = 0;
+};
+// By type and capacity type.
+using NodeTotals = std::map<std::pair<std::string, std::string>, NodeTotal>;
+
+NodeTotals NodesByType(const core::View& view) {
+  NodeTotals totals;
   for (const core::NodeRow& node : view.nodes) {
     if (node.node_request.empty()) continue;
     NodeTotal& total = totals[{node.instance_type, node.spot ? "spot" : "on-demand"}];
@@ -90,8 +98,6 @@ std::map<std::pair<std::string, std::string>, NodeTotal> NodesByType(const core:
   }
   return totals;
 }
-
-namespace {
 
 // Every type of either, with both totals.
 std::map<std::pair<std::string, std::string>, std::pair<NodeTotal, NodeTotal>> BothByType(

@@ -49,12 +49,7 @@ std::map<std::string, WorkloadState> WorkloadsOf(const core::View& view);  // by
 // "2 placed, 1 waits: QueueLimitReached"; "-" for none.
 std::string StateText(const std::optional<WorkloadState>& state);
 
-// The hook's nodes, by type and capacity type.
-struct NodeTotal {
-  int64_t count = 0, price_micro_usd_per_hour = 0;
-};
-std::map<std::pair<std::string, std::string>, NodeTotal> NodesByType(const core::View& view);
-// Table and JSON of two such.
+// The hook's nodes by type and capacity type, in both views: a table, and JSON.
 std::string NodesCompared(const core::View& before, const core::View& after,
                           const std::string& before_title, const std::string& after_title);
 Json NodesComparedJson(const core::View& before, const core::View& after, const char* before_key,
