@@ -11,6 +11,7 @@
 // Thread-safety: plain value. Errors: InvalidArgument that names the field.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -36,6 +37,25 @@ class CronSchedule {
   [[nodiscard]] std::optional<absl::Time> LastAtOrBefore(absl::Time time) const;
   // It fired at `now`, or less than `duration` (at most kLongestWindow) before it. O(days of it).
   [[nodiscard]] bool IsOpen(absl::Time now, absl::Duration duration) const;
+
+  // As numbers, to be kept; and the schedule of such. Other numbers make a schedule that fires at
+  // some times or never.
+  using Numbers = std::array<uint64_t, 6>;
+  [[nodiscard]] Numbers ToNumbers() const {
+    const uint64_t every = (every_day_ ? 1 : 0) | (every_weekday_ ? 2 : 0);
+    return {minutes_, hours_, days_, months_, weekdays_, every};
+  }
+  static CronSchedule OfNumbers(const Numbers& numbers) {
+    CronSchedule schedule;
+    schedule.minutes_ = numbers[0];
+    schedule.hours_ = numbers[1];
+    schedule.days_ = numbers[2];
+    schedule.months_ = numbers[3];
+    schedule.weekdays_ = numbers[4];
+    schedule.every_day_ = (numbers[5] & 1) != 0;
+    schedule.every_weekday_ = (numbers[5] & 2) != 0;
+    return schedule;
+  }
 
   friend bool operator==(const CronSchedule&, const CronSchedule&) = default;
 

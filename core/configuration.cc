@@ -508,6 +508,12 @@ absl::Status ReadScheduler(const std::string& json, Configuration& configuration
   }
   configuration.options.profiles = std::move(read.profiles);
   configuration.options.extenders = std::move(read.extenders);
+  if (read.pod_backoff_initial.has_value() || read.pod_backoff_max.has_value()) {
+    engine::EngineOptions& engine = configuration.options.engine;
+    engine.bind_backoff_initial = read.pod_backoff_initial.value_or(engine.bind_backoff_initial);
+    engine.bind_backoff_max = read.pod_backoff_max.value_or(
+        std::max(engine.bind_backoff_initial, engine.bind_backoff_max));
+  }
   FAIRLEAD_RETURN_IF_ERROR(ReadElectionJson(read.leader_election_json, configuration, seen));
   if (!read.client_connection_json.empty()) {
     FAIRLEAD_RETURN_IF_ERROR(CheckClientConnection(read.client_connection_json));
@@ -597,6 +603,7 @@ absl::StatusOr<Configuration> ReadConfiguration(const std::vector<std::string>& 
                                                 const framework::RegistryPtr& plugins) {
   Configuration configuration;
   configuration.options.plugins = plugins;
+  configuration.options.documents = documents;
   Seen seen;
   size_t scheduler_document = 0;
   // What FairleadConfiguration says of profiles decides how they are read.

@@ -27,6 +27,7 @@
 #include "autoscale-hook/machines/node_lists.h"
 #include "core/doubling_histogram.h"
 #include "core/guest_grants.h"
+#include "core/input_log.h"
 #include "core/options.h"
 #include "core/view.h"
 #include "scheduler/model/action.h"
@@ -80,6 +81,9 @@ class DecisionLoop {
   // Takes over what the hook of another loop of this process has learned (hook::Hook::Continue);
   // everything else is read from objects. Before the first Step.
   void Continue(DecisionLoop& former);
+  // It is told of all inputs and decisions from now on, but not that the loop starts; null: none.
+  // Not owned.
+  void SetInputLog(InputLog* log);
 
   void Apply(const model::ClusterEvent& event);
   StepResult Step(absl::Time now);

@@ -427,6 +427,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   std::vector<engine::Waiting> waiting;
   engine::WaitingChanges waiting_changes;  // since the last update of verdicts
   DemandTracker demanded;
+  InputLog* input_log = nullptr;
   // Of the hook: the workloads for which demand is gathered still; null before its first step.
   const std::set<std::pair<bool, std::string>>* gathered = nullptr;
   Stats stats;

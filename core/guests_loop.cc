@@ -120,6 +120,7 @@ GuestAnswer DecisionLoop::Impl::AskGuest(const model::Pod& pod, absl::string_vie
 
 GuestAnswer DecisionLoop::AskGuest(const model::Pod& pod, absl::string_view reserved_on,
                                    absl::Time now) {
+  if (impl_->input_log != nullptr) impl_->input_log->GuestAsked(pod, reserved_on, now);
   return impl_->AskGuest(pod, reserved_on, now);
 }
 

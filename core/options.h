@@ -46,6 +46,8 @@ struct GroupingOptions {
 };
 
 struct Options {
+  // The texts that ReadConfiguration() made this of; empty: none.
+  std::vector<std::string> documents;
   state::StateOptions state;
   engine::EngineOptions engine;
   hook::HookOptions hook;

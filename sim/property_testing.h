@@ -9,10 +9,14 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/testing/environment.h"
 #include "gtest/gtest.h"
+#include "journal/player.h"
+#include "journal/recorder.h"
 #include "sim/report.h"
 #include "sim/simulator.h"
 
@@ -59,10 +63,56 @@ struct Outcome {
   std::string log;      // for debugging the problem
 };
 
+// Of every so many worlds one is recorded, and its decisions are made again from the journal.
+inline constexpr uint64_t kWorldsPerReplay = 10;
+
+class Recording {
+ public:
+  explicit Recording(bool on) : on_(on) {}
+  [[nodiscard]] core::InputLog* inputs() { return on_ ? &recorder_ : nullptr; }
+
+  // "" if a player decides as was decided, byte for byte.
+  [[nodiscard]] std::string WhyNotTheSame() const {
+    if (!on_) return "";
+    journal::Player player([this](const journal::Start&) { return recorder_.options(); });
+    for (const std::string& record : records_) {
+      const absl::Status played = player.Play(record);
+      if (!played.ok()) return absl::StrCat("replay: ", played.message());
+    }
+    if (!player.difference().has_value()) return "";
+    return absl::StrCat("replay: step ", player.difference()->step, ": action ",
+                        player.difference()->action, " is another one");
+  }
+
+ private:
+  // Keeps the options, which no document says.
+  class OptionsKeeper final : public journal::Recorder {
+   public:
+    using Recorder::Recorder;
+    void Started(const core::Options& options, const hook::Catalog& catalog,
+                 bool continues) override {
+      options_ = options;
+      Recorder::Started(options, catalog, continues);
+    }
+    [[nodiscard]] const core::Options& options() const { return options_; }
+
+   private:
+    core::Options options_;
+  };
+
+  const bool on_;
+  std::vector<std::string> records_;
+  OptionsKeeper recorder_{"test",
+                          [this](std::string record) { records_.push_back(std::move(record)); }};
+};
+
 // `run` drives the simulator, which keeps its trace, and returns the problem, or "".
 inline void RunWorld(const RandomWorld& world, const SimulatorOptions& options,
                      const std::function<std::string(Simulator&)>& run, Outcome& outcome) {
-  absl::StatusOr<std::unique_ptr<Simulator>> made = Simulator::Make(world.scenario(), options);
+  Recording recording(world.scenario().seed % kWorldsPerReplay == 0);
+  SimulatorOptions recorded = options;
+  recorded.inputs = recording.inputs();
+  absl::StatusOr<std::unique_ptr<Simulator>> made = Simulator::Make(world.scenario(), recorded);
   if (!made.ok()) {
     outcome.problem = std::string(made.status().message());
     return;
@@ -70,6 +120,7 @@ inline void RunWorld(const RandomWorld& world, const SimulatorOptions& options,
   Simulator& simulator = **made;
   simulator.KeepTrace();
   outcome.problem = run(simulator);
+  if (outcome.problem.empty()) outcome.problem = recording.WhyNotTheSame();
   outcome.trace_hash = simulator.trace_hash();
   if (outcome.problem.empty()) return;
   outcome.log = LogText(simulator.recorder().timeline());

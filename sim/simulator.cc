@@ -124,6 +124,10 @@ absl::Status Simulator::StartLoop() {
     if (!options_.present.has_value()) options.engine.usage->reported = false;
   }
   FAIRLEAD_ASSIGN_OR_RETURN(loop_, core::DecisionLoop::Make(options, catalog_));
+  if (options_.inputs != nullptr) {
+    options_.inputs->Started(options, *catalog_, /*continues=*/false);
+    loop_->SetInputLog(options_.inputs);
+  }
   std::string usage = cluster_.executor().writes().stored_usage();
   if (usage.empty() && options_.present.has_value()) usage = options_.present->usage;
   FAIRLEAD_RETURN_IF_ERROR(loop_->RestoreUsage(usage));

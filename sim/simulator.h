@@ -50,6 +50,8 @@ struct SimulatorOptions {
   // For runs without faults: then every write must have an effect, too.
   bool expect_no_empty_writes = false;
   const hook::Catalog* catalog = nullptr;  // null: the built-in one
+  // Told of all that decisions depend on; each restart begins another loop. Null: nothing is.
+  core::InputLog* inputs = nullptr;
 };
 
 class Simulator {

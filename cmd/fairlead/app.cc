@@ -167,9 +167,16 @@ void Application::NameUsageStore(core::Options& options) const {
   store.name = absl::StrCat(options_.leader_election.name, "-usage");
 }
 
+void Application::LogInputs(bool continues) {
+  if (ports_.inputs == nullptr) return;
+  ports_.inputs->Started(options_.core, *catalog_, continues);
+  loop_->SetInputLog(ports_.inputs);
+}
+
 absl::Status Application::Begin() {
   NameUsageStore(options_.core);
   FAIRLEAD_ASSIGN_OR_RETURN(loop_, core::DecisionLoop::Make(options_.core, catalog_));
+  LogInputs(/*continues=*/false);
   FAIRLEAD_ASSIGN_OR_RETURN(extenders_, ConnectExtenders(options_.core.extenders));
   FAIRLEAD_ASSIGN_OR_RETURN(remote_plugins_, ConnectPlugins(options_.core.remote_plugins));
   FAIRLEAD_RETURN_IF_ERROR(ConnectCloud());

@@ -139,6 +139,8 @@ class Application final : private hook::ProviderListener {
     kube::HttpTransport* management_cluster = nullptr;
     // Takes the lines of the audit log; null: there is none.
     AuditLog::Sink audit = nullptr;
+    // Told of all that decisions depend on (a journal); null: nothing is.
+    core::InputLog* inputs = nullptr;
   };
   // `wrap` may decorate the provider kwok (fault injection); null: nothing.
   using WrapProvider = std::function<std::unique_ptr<hook::Provider>(
@@ -214,6 +216,8 @@ class Application final : private hook::ProviderListener {
   template <typename T>
   absl::StatusOr<T> AskLeader(std::function<T()> ask);
   void MakeProviders(const WrapProvider& wrap);
+  // Tells ports_.inputs that loop_ begins, and has it told of everything.
+  void LogInputs(bool continues);
   void AddGroups(hook::GroupsOptions options, hook::CloudGroups* groups);
   absl::Status ConnectCloud();
   void StartElection();

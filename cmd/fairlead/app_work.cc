@@ -113,6 +113,7 @@ void Application::FinishReconfigure(absl::Time now) {
     own_catalog_ = std::move(next_->catalog);
     catalog_ = own_catalog_.get();
   }
+  LogInputs(/*continues=*/true);
   next_.reset();
   reading_ = was_leader_;
   ++counters_.reconfigurations;

@@ -75,10 +75,19 @@ struct RunFlags {
   std::string identity;                      // empty: host name and a random part
   std::string log_level = "info", log_format = "logfmt";
   std::string audit_log;             // a file; empty: none, "-": standard output
+  std::string journal;               // a folder; empty: none is recorded
   std::string metrics_bind_address;  // empty: as configured; "0": none
 };
 // `fairlead run`: runs until SIGTERM or SIGINT. SIGHUP reads configuration and catalogue again.
 absl::Status RunScheduler(const RunFlags& flags);
+
+// `fairlead replay`: the decisions of a journal, made again. Contacts nothing.
+struct ReplayFlags {
+  std::string file, output = "table";
+  framework::RegistryPtr plugins = plugins::BuiltIn();  // of the program that recorded
+};
+// FailedPrecondition if some decision is another one.
+absl::Status RunReplay(const ReplayFlags& flags, std::ostream& out);
 
 struct SimulateFlags {
   std::string scenario, output = "table", configuration;

@@ -22,6 +22,7 @@
 #include "cmd/fairlead/commands.h"
 #include "cmd/fairlead/guest_handlers.h"
 #include "cmd/fairlead/health.h"
+#include "cmd/fairlead/journal_file.h"
 #include "cmd/fairlead/log_writer.h"
 #include "cmd/fairlead/metrics.h"
 #include "cmd/fairlead/reloader.h"
@@ -32,6 +33,7 @@
 #include "extenders/connection.h"
 #include "external-grpc/client.h"
 #include "guests/service.h"
+#include "journal/recorder.h"
 #include "remote-plugins/client.h"
 #include "server/http_server.h"
 
@@ -228,6 +230,30 @@ absl::StatusOr<std::unique_ptr<LogWriter>> OpenAuditLog(const std::string& file,
       fd, clock, LogWriterOptions{.bytes_max = kAuditBytes, .format = LogFormat::kJson});
 }
 
+// A journal that is being recorded.
+struct Journal {
+  std::unique_ptr<JournalFile> file;
+  std::unique_ptr<journal::Recorder> recorder;
+};
+
+// Nothing if no folder is named.
+absl::StatusOr<Journal> OpenJournal(const std::string& folder, const Clock& clock, Logger& logger) {
+  Journal opened;
+  if (folder.empty()) return opened;
+  absl::StatusOr<std::unique_ptr<JournalFile>> file =
+      JournalFile::Create(folder, clock.Now(), JournalOptions(), [&logger](const std::string& why) {
+        logger.Warning("the journal ends; everything else goes on", {{"why", why}});
+      });
+  if (!file.ok()) {
+    return absl::Status(file.status().code(), absl::StrCat("--journal ", file.status().message()));
+  }
+  opened.file = *std::move(file);
+  opened.recorder = std::make_unique<journal::Recorder>(
+      kVersion, [file = opened.file.get()](std::string record) { file->Add(std::move(record)); });
+  logger.Info("recording a journal", {{"file", opened.file->path()}});
+  return opened;
+}
+
 void LogStart(const Connection& connection, const AppOptions& options, Logger& logger) {
   logger.Info("starting",
               {{"version", kVersion},
@@ -271,6 +297,8 @@ absl::Status RunScheduler(const RunFlags& flags) {
   Logger logger(
       &connection->clock(), level, [&log](absl::string_view line) { log.Write(line); }, format);
   for (const std::string& warning : configuration.warnings) logger.Warning(warning);
+  FAIRLEAD_ASSIGN_OR_RETURN(const Journal journal,
+                            OpenJournal(flags.journal, connection->clock(), logger));
   const AppOptions options = OptionsFor(flags, configuration, usage_database.get());
   LogStart(*connection, options, logger);
   // Ends before the application, which answers.
@@ -289,7 +317,8 @@ absl::Status RunScheduler(const RunFlags& flags) {
        ConnectCloud(configuration.external_grpc),
        management == nullptr ? nullptr : &management->transport(),
        audit == nullptr ? AuditLog::Sink(nullptr)
-                        : [&audit](absl::string_view line) { audit->Write(line); }},
+                        : [&audit](absl::string_view line) { audit->Write(line); },
+       journal.recorder.get()},
       options, &settings.catalog, &logger);
   Reloader reloader(std::move(watch), &application, &logger, [&flags](core::Options& changed) {
     if (!flags.scheduler_names.empty()) {

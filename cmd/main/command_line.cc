@@ -104,7 +104,7 @@ class CommandLine {
   CommandLine(const std::string& program, const framework::RegistryPtr& plugins)
       : app_(kAbout, program) {
     run_.common.plugins = common_.plugins = explain_.common.plugins = top_.common.plugins =
-        day_.plugins = simulate_.plugins = plugins;
+        day_.plugins = simulate_.plugins = replay_.plugins = plugins;
     what_if_.common.plugins = drain_plan_.common.plugins = plugins;
     app_.require_subcommand(1);
     app_.footer(kExamples);
@@ -116,6 +116,7 @@ class CommandLine {
     AddTop();
     AddWhatIf();
     AddDrainPlan();
+    AddReplay();
     AddCatalog();
     AddDay();
     AddSimulate();
@@ -195,6 +196,11 @@ class CommandLine {
                     "Append a line of JSON there for each node that is provisioned or removed and "
                     "each pod that is evicted, with the reason; -: standard output")
         ->type_name("FILE")
+        ->check(NotBlank);
+    sub->add_option("--journal", run_.journal,
+                    "Record there what decisions depend on, and the decisions, for `replay`: a new "
+                    "file for each start, 512 MiB at most; the last four stay")
+        ->type_name("FOLDER")
         ->check(NotBlank);
     sub->footer(
         "Reads the cluster, decides, writes; one log line a decision on standard error.\n"
@@ -336,6 +342,23 @@ class CommandLine {
     sub->callback([this] { action_ = [this] { return RunDrainPlan(drain_plan_, std::cout); }; });
   }
 
+  void AddReplay() {
+    CLI::App* sub =
+        app_.add_subcommand("replay", "The decisions of a journal, made again, and compared");
+    sub->add_option("file", replay_.file, "JOURNAL")->required()->type_name("")->check(NotBlank);
+    sub->add_option("-o,--output", replay_.output, "table for people, json for tools")
+        ->type_name("table|json");
+    sub->footer(
+        "Plays what `fairlead run --journal FOLDER` has recorded through the same program, without "
+        "a\n"
+        "cluster, and compares each decision with the recorded one. Exit code 1 at the first that\n"
+        "differs, with what is decided here instead.\n\n"
+        "Examples:\n"
+        "  fairlead replay journals/fairlead-20261129T030000.000Z.journal.gz\n"
+        "  fairlead replay -o json \"$FILE\" | jq .decisions\n");
+    sub->callback([this] { action_ = [this] { return RunReplay(replay_, std::cout); }; });
+  }
+
   void AddCatalog() {
     CLI::App* sub = app_.add_subcommand("catalog", "Instance types on offer, and their prices");
     AddSettings(*sub, common_);
@@ -464,6 +487,7 @@ class CommandLine {
   TopFlags top_;
   WhatIfFlags what_if_;
   DrainPlanFlags drain_plan_;
+  ReplayFlags replay_;
   CatalogImportFlags catalog_import_;
   RunFlags run_;
   demo::DayFlags day_;
