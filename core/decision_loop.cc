@@ -15,6 +15,7 @@
 #include "core/view_maker.h"
 #include "queues/usage_window.h"
 #include "scheduler/framework/scheduling_points.h"
+#include "scheduler/plugins/dynamic_resources.h"
 #include "scheduler/plugins/extender.h"
 #include "scheduler/plugins/volume_binding.h"
 
@@ -59,8 +60,9 @@ absl::StatusOr<std::unique_ptr<DecisionLoop>> DecisionLoop::Make(const Options& 
                                                                  const hook::Catalog* catalog) {
   FAIRLEAD_ASSIGN_OR_RETURN(std::unique_ptr<framework::Framework> framework,
                             framework::Framework::MakeAll(ProfilesOf(options), *options.plugins));
-  FAIRLEAD_ASSIGN_OR_RETURN(const absl::Duration bind_timeout,
-                            plugins::BindTimeoutOf(options.profiles));
+  Impl::BindTimeouts timeouts;
+  FAIRLEAD_ASSIGN_OR_RETURN(timeouts.volumes, plugins::BindTimeoutOf(options.profiles));
+  FAIRLEAD_ASSIGN_OR_RETURN(timeouts.devices, plugins::DeviceTimeoutOf(options.profiles));
   if (options.engine.usage.has_value()) {
     FAIRLEAD_RETURN_IF_ERROR(queues::UsageWindow::Create(*options.engine.usage).status());
   }
@@ -72,7 +74,7 @@ absl::StatusOr<std::unique_ptr<DecisionLoop>> DecisionLoop::Make(const Options& 
     FAIRLEAD_RETURN_IF_ERROR(hook::CheckProvider(settings.hook, "hook.provider"));
   }
   std::unique_ptr<DecisionLoop> loop(new DecisionLoop());
-  loop->impl_ = std::make_unique<Impl>(settings, catalog, bind_timeout);
+  loop->impl_ = std::make_unique<Impl>(settings, catalog, timeouts);
   Impl& impl = *loop->impl_;
   engine::EngineOptions engine_options = options.engine;
   engine_options.hook_on = settings.hook.enabled;

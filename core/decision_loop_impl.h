@@ -51,8 +51,11 @@ inline constexpr char kEvictionReason[] = "PreemptionByScheduler";
 
 class DecisionLoop::Impl final : public BindingPipeline::Host {
  public:
-  // `bind_timeout`: how long a pod waits for its volumes once it has a node.
-  Impl(const Options& loop_options, const hook::Catalog* catalog, absl::Duration bind_timeout)
+  // How long a pod that has a node waits for its volumes to be bound, and its devices to be ready.
+  struct BindTimeouts {
+    absl::Duration volumes, devices;
+  };
+  Impl(const Options& loop_options, const hook::Catalog* catalog, const BindTimeouts& timeouts)
       : options(loop_options),
         state(loop_options.state),
         tree(state.resource_names()),
@@ -76,8 +79,10 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
         extenders(state, loop_options.extenders,
                   [this](state::PodId pod) { return engine->NodesThatFit(pod); }),
         shares(state, SharingOf(loop_options), BackoffOf(loop_options), loop_options.emit_events),
-        claims(state, BackoffOf(loop_options)),
-        volumes(state, BackoffOf(loop_options), bind_timeout),
+        claims(state, {.backoff = BackoffOf(loop_options),
+                       .binding_timeout = timeouts.devices,
+                       .emit_events = loop_options.emit_events}),
+        volumes(state, BackoffOf(loop_options), timeouts.volumes),
         permits(state, FrameworkStage::Points::kPermit),
         pre_binds(state, FrameworkStage::Points::kPreBind),
         bindings(state, BackoffOf(loop_options), loop_options.group_settle, *this),
