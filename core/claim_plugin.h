@@ -26,6 +26,7 @@ class ClaimPlugin final : public BindingPlugin {
   };
   ClaimPlugin(state::ClusterState& state, const Options& options);
 
+  [[nodiscard]] absl::string_view Name() const override { return "DynamicResources"; }
   [[nodiscard]] bool Needs(const state::PodRecord& pod) const override;
   absl::Status Reserve(const state::PodRecord& pod, model::BindPod bind) override;
   void Unreserve(const std::string& ns, const std::string& name) override;

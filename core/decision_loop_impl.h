@@ -151,10 +151,14 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   void AskBinders(absl::Time now);
   // What a binding of this step writes onto its pod about its start.
   const model::StringMap& StartAnnotations(const state::PodRecord& pod);
-  void BindingFailed(state::PodId pod, const std::string& reason, bool sent) override;
+  void BindingFailed(state::PodId pod, const std::string& reason, bool sent,
+                     const BindingPipeline::Taken& taken) override;
   void BindingInDoubt(state::PodId pod, const std::string& reason, int64_t attempts) override;
   void BindingIsSlow(state::PodId pod) override { nominations.Nominate(pod, sending_at); }
-  void BindingDone(state::PodId pod) override;
+  void BindingDone(state::PodId pod, const BindingPipeline::Taken& taken) override;
+  void BindingPrepared(state::PodId pod, absl::Duration took) override;
+  void PermitWaited(bool granted, absl::Duration waited) override;
+  void PluginRan(const BindingPlugin::Ran& ran) override;
 
   // ---- guests (guest_grants.h), whom the pipeline's bindings are granted
   void Grant(state::PodId pod, uint64_t id);
@@ -419,6 +423,8 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   };
   std::map<uint64_t, PluginBinding> plugin_bindings;  // by action id
   PodWaits waits;
+  // Of a pod that the last step has placed; kNoId: it has placed none.
+  state::PodClassId placed_class = state::kNoId;
   std::set<model::Kind> missing_device_kinds, missing_volume_kinds;
   // They wait for the next step, which knows the time.
   std::vector<model::ActionResult> answers;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "scheduler/model/action.h"
 #include "scheduler/state/records.h"
@@ -20,13 +21,23 @@ class BindingPlugin {
   struct Failure {
     std::string ns, name, uid, reason;
   };
+  // How a plugin's part in a binding has ended, for metrics alone. Texts are static.
+  struct Ran {
+    absl::string_view plugin, point;  // as configurations name the plugin; the extension point
+    bool ok = true;
+    absl::Duration took;
+  };
   struct Progress {
     std::vector<model::Action> actions;    // to be sent, without ids
     std::vector<model::BindPod> reserved;  // with what the plugin adds; no longer held
     std::vector<Failure> failed;           // no longer held
+    std::vector<Ran> ran = {};             // of plugins within it
   };
   virtual ~BindingPlugin() = default;
 
+  // What metrics call it, as a plugin at PreBind; empty: it tells by itself what has run in it, or
+  // it is no plugin there. Static.
+  [[nodiscard]] virtual absl::string_view Name() const { return ""; }
   // False: what it reserves is chosen and written by the scheduler that binds the pod, if that is
   // another one (StateOptions::guest_schedulers).
   [[nodiscard]] virtual bool ServesGuests() const { return false; }
