@@ -84,7 +84,7 @@ void DecisionLoop::Impl::PodChanged(const model::Pod& pod) {
   const state::PodRecord& record = state.pod(id);
   const bool on_node = !pod.node_name.empty();
   if (!on_node && record.ours && record.status == PodStatus::kPending) {
-    waits.Seen(id, record.uid);
+    if (waits.Seen(id, record.uid)) ++stats.pods_added;
   }
   if (!nominations.empty()) nominations.PodSeen(id);
   permits.PodSeen(id);
@@ -186,12 +186,20 @@ void DecisionLoop::Impl::AskBinders(absl::Time now) {
   }
 }
 
-void DecisionLoop::Impl::BindingFailed(state::PodId id, const std::string& reason, bool sent) {
+void DecisionLoop::Impl::BindingFailed(state::PodId id, const std::string& reason, bool sent,
+                                       const BindingPipeline::Taken& taken) {
   dirty = true;
   const state::PodRecord& pod = state.pod(id);
   EndGrant(pod.uid);
-  if (sent) ++AttemptsOf(pod).error;
+  if (sent) {
+    Stats::Attempts& attempts = AttemptsOf(pod);
+    ++attempts.error;
+    attempts.error_us.Add(absl::ToInt64Microseconds(taken.since_decided));
+    attempts.refused_us.Add(absl::ToInt64Microseconds(taken.since_sent));
+  }
   if (reason.empty()) return;
+  ++stats.pods_backing_off;
+  if (!sent) AttemptsOf(pod).unprepared_us.Add(absl::ToInt64Microseconds(taken.since_decided));
   refusals.Refused(pod, reason, sending_at);
   engine->OnBindFailed(id, sending_at);
   if (!options.emit_events || sent) return;
@@ -207,11 +215,29 @@ void DecisionLoop::Impl::BindingInDoubt(state::PodId id, const std::string& reas
   refusals.Refused(pod, reason, sending_at);
 }
 
-void DecisionLoop::Impl::BindingDone(state::PodId id) {
+void DecisionLoop::Impl::BindingPrepared(state::PodId id, absl::Duration took) {
+  AttemptsOf(state.pod(id)).prepared_us.Add(absl::ToInt64Microseconds(took));
+}
+
+void DecisionLoop::Impl::PermitWaited(bool granted, absl::Duration waited) {
+  (granted ? stats.permit_granted_us : stats.permit_denied_us)
+      .Add(absl::ToInt64Microseconds(waited));
+}
+
+void DecisionLoop::Impl::PluginRan(const BindingPlugin::Ran& ran) {
+  const bool permit = ran.point == "Permit";
+  stats.plugins.Add(ran.plugin, ran.point,
+                    ran.ok ? "Success" : (permit ? "Unschedulable" : "Error"), ran.took);
+}
+
+void DecisionLoop::Impl::BindingDone(state::PodId id, const BindingPipeline::Taken& taken) {
   const state::PodRecord& pod = state.pod(id);
   refusals.Accepted(pod);
   permits.Bound(id);
-  ++AttemptsOf(pod).scheduled;
+  Stats::Attempts& attempts = AttemptsOf(pod);
+  ++attempts.scheduled;
+  attempts.scheduled_us.Add(absl::ToInt64Microseconds(taken.since_decided));
+  attempts.bound_us.Add(absl::ToInt64Microseconds(taken.since_sent));
   if (const std::optional<int64_t> waited = waits.Bound(id, pod.uid, sending_at)) {
     stats.scheduling_latency_us.Add(*waited);
   }

@@ -15,11 +15,12 @@ constexpr absl::Duration kIdleGrace = absl::Seconds(10);
 
 }  // namespace
 
-ClaimPlugin::ClaimPlugin(state::ClusterState& state, Backoff backoff)
+ClaimPlugin::ClaimPlugin(state::ClusterState& state, const Options& options)
     : state_(state),
-      claims_(backoff),
-      extended_(backoff),
-      rules_{.backoff = backoff, .unseen = {kIdleGrace, absl::Minutes(5)}} {}
+      claims_(options.backoff, options.binding_timeout),
+      extended_(options.backoff),
+      rules_{.backoff = options.backoff, .unseen = {kIdleGrace, absl::Minutes(5)}},
+      emit_events_(options.emit_events) {}
 
 bool ClaimPlugin::Needs(const state::PodRecord& pod) const {
   return !state_.ClaimKeysOf(pod.id).empty();
@@ -118,7 +119,30 @@ BindingPlugin::Progress ClaimPlugin::Advance(absl::Time now) {
   actions.insert(actions.end(), std::make_move_iterator(due.actions.begin()),
                  std::make_move_iterator(due.actions.end()));
   failed.insert(failed.end(), due.failed.begin(), due.failed.end());
+  for (model::Action& event : EventsAbout(due.preparing)) actions.push_back(std::move(event));
   return {std::move(actions), std::move(due.bindings), std::move(failed)};
+}
+
+std::vector<model::Action> ClaimPlugin::EventsAbout(
+    const std::vector<ClaimReservations::Outcome::Preparing>& pods) const {
+  std::vector<model::Action> events;
+  if (!emit_events_) return events;
+  for (const ClaimReservations::Outcome::Preparing& waits : pods) {
+    const state::PodId id = state_.FindPod(waits.ns, waits.name);
+    if (id == state::kNoId) continue;
+    const state::PodRecord& pod = state_.pod(id);
+    model::EmitEvent event;
+    event.ns = pod.ns;
+    event.name = pod.name;
+    event.uid = pod.uid;
+    // Reason, action and note are kube-scheduler's.
+    event.reason = "BindingConditionsPending";
+    event.note = absl::StrCat("waiting for binding conditions for device on node ", waits.node);
+    event.action = model::EventAction::kScheduling;
+    event.reporter = std::string(state_.SchedulerNameOf(pod));
+    events.push_back({0, std::move(event)});
+  }
+  return events;
 }
 
 void ClaimPlugin::Answered(const std::string& claim, bool reserved, const absl::Status& status,
@@ -146,8 +170,11 @@ std::vector<model::Action> ClaimPlugin::FreeIdle(absl::Time now, absl::Time& wak
     const auto known = idle_.find(key);
     Idle& idle =
         still.emplace(key, known == idle_.end() ? Idle{now, {}} : known->second).first->second;
+    const model::ResourceClaim& claim = state_.devices().Find(key)->object;
+    // No binding can be in flight that needs it.
+    if (!claims_.WhyHopeless(claim, now).empty()) idle.since = absl::InfinitePast();
     if (idle.due() > now) continue;
-    const model::ObjectMeta& meta = state_.devices().Find(key)->object.meta;
+    const model::ObjectMeta& meta = claim.meta;
     actions.push_back(
         {0, model::DeallocateClaim{meta.ns, meta.name, meta.uid, meta.resource_version}});
     idle.deallocation.Sent(now, rules_);

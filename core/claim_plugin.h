@@ -1,6 +1,7 @@
 // The plugin for pods' ResourceClaims in a binding: it makes the claim for extended resources, if
-// the node gives them so (extended_claims.h), and waits until each claim of the pod has its devices
-// and is reserved for the pod (claim_reservations.h). Thread-safety: the owner's thread.
+// the node gives them so (extended_claims.h), and waits until each claim of the pod has its
+// devices, is reserved for the pod, and its devices are ready (claim_reservations.h).
+// Thread-safety: the owner's thread.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +18,15 @@ namespace fairlead::core {
 
 class ClaimPlugin final : public BindingPlugin {
  public:
-  ClaimPlugin(state::ClusterState& state, Backoff backoff);
+  struct Options {
+    Backoff backoff = {};  // between attempts at a write
+    // How long after their allocation devices may do to become ready.
+    absl::Duration binding_timeout = absl::InfiniteDuration();
+    bool emit_events = false;
+  };
+  ClaimPlugin(state::ClusterState& state, const Options& options);
 
-  [[nodiscard]] absl::string_view PreparesFor() const override { return "DynamicResources"; }
+  [[nodiscard]] absl::string_view Name() const override { return "DynamicResources"; }
   [[nodiscard]] bool Needs(const state::PodRecord& pod) const override;
   absl::Status Reserve(const state::PodRecord& pod, model::BindPod bind) override;
   void Unreserve(const std::string& ns, const std::string& name) override;
@@ -59,6 +66,9 @@ class ClaimPlugin final : public BindingPlugin {
   // What becomes of bindings whose extended claims are made: those that cannot go on.
   std::vector<Failure> GoOn(BindingPlugin::Progress made);
   [[nodiscard]] bool IsShown(const std::string& claim) const;
+  // Tells a pod that it waits for devices to become ready.
+  [[nodiscard]] std::vector<model::Action> EventsAbout(
+      const std::vector<ClaimReservations::Outcome::Preparing>& pods) const;
   // Its deallocation may be done, and the watch does not show it yet.
   [[nodiscard]] bool IsLeaving(const std::string& claim) const;
 
@@ -66,6 +76,7 @@ class ClaimPlugin final : public BindingPlugin {
   ClaimReservations claims_;
   ExtendedClaims extended_;
   const WriteAttempts::Rules rules_;  // of deallocations
+  const bool emit_events_;
   std::map<std::string, Idle> idle_;  // by key of the claim
   bool freed_ = false;
 };

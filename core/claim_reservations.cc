@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/model/device_conditions.h"
 
 namespace fairlead::core {
 namespace {
@@ -49,7 +50,7 @@ model::ResourceClaim ClaimReservations::Assumed(const Entry& entry) {
   claim.allocated = true;
   claim.devices = entry.allocation.devices;
   claim.node_terms = *entry.allocation.node_terms;
-  for (const Pods* pods : {&entry.writing, &entry.waiting}) {
+  for (const Pods* pods : {&entry.preparing, &entry.writing, &entry.waiting}) {
     for (const auto& [key, pod] : *pods) {
       if (!entry.seen.IsReservedFor(pod.uid)) claim.reserved_for.push_back(pod.uid);
     }
@@ -71,8 +72,7 @@ model::ResourceClaim ClaimReservations::Seen(const model::ResourceClaim& claim) 
   entry.gone = false;
   touched_.insert(key);
   if (another) {
-    FailAll(std::exchange(entry.waiting, {}),
-            absl::StrCat("ResourceClaim ", key, " was deleted and created again"));
+    FailWaiting(entry, absl::StrCat("ResourceClaim ", key, " was deleted and created again"));
     entry.assumed = false;
     return claim;
   }
@@ -88,7 +88,7 @@ void ClaimReservations::Gone(absl::string_view ns, absl::string_view name) {
   Entry& entry = at->second;
   entry.gone = true;
   entry.assumed = false;
-  FailAll(std::exchange(entry.waiting, {}), absl::StrCat("ResourceClaim ", key, " is gone"));
+  FailWaiting(entry, absl::StrCat("ResourceClaim ", key, " is gone"));
   touched_.insert(key);
 }
 
@@ -105,7 +105,8 @@ void ClaimReservations::Hold(model::BindPod bind, std::vector<Claim> claims) {
     Entry& entry = at->second;
     if (added) entry.seen = std::move(claim.object);
     // If none of our writes is under way, the state uses this allocation from now on.
-    if (added || (!entry.assumed && !entry.write.in_flight() && entry.waiting.empty())) {
+    if (added || (!entry.assumed && !entry.write.in_flight() && entry.waiting.empty() &&
+                  entry.preparing.empty())) {
       entry.allocation = std::move(claim.allocation);
       entry.allocation.node = held.bind.node;
     }
@@ -129,10 +130,18 @@ void ClaimReservations::Drop(absl::string_view ns, absl::string_view name, absl:
     if (at == entries_.end()) continue;
     at->second.waiting.erase(pod);
     at->second.writing.erase(pod);
+    at->second.preparing.erase(pod);
     touched_.insert(key);
   }
   held_.erase(held);
   ready_.erase(pod);
+}
+
+void ClaimReservations::MarkReserved(const std::string& claim, Entry& entry, const std::string& pod,
+                                     const model::ReserveClaim::Consumer& consumer) {
+  if (!model::HasBindingConditions(entry.allocation.devices)) return MarkDone(claim, pod);
+  entry.preparing[pod] = consumer;
+  touched_.insert(claim);
 }
 
 void ClaimReservations::MarkDone(const std::string& claim, const std::string& pod) {
@@ -152,6 +161,12 @@ void ClaimReservations::Fail(const std::string& pod, const std::string& reason) 
 
 void ClaimReservations::FailAll(const Pods& pods, const std::string& reason) {
   for (const auto& [key, pod] : pods) Fail(key, reason);
+}
+
+void ClaimReservations::FailWaiting(Entry& entry, const std::string& reason) {
+  Pods pods = std::exchange(entry.waiting, {});
+  pods.merge(std::exchange(entry.preparing, {}));
+  FailAll(pods, reason);
 }
 
 // ---- answers ------------------------------------------------------------------------------------
@@ -193,7 +208,9 @@ void ClaimReservations::Answered(const std::string& claim, bool reserved,
   } else if (outcome == fairlead::Outcome::kDone) {
     entry.write.Settle();
     if (entry.assumed) entry.written = version;
-    for (const auto& [pod, consumer] : std::exchange(entry.writing, {})) MarkDone(claim, pod);
+    for (const auto& [pod, consumer] : std::exchange(entry.writing, {})) {
+      MarkReserved(claim, entry, pod, consumer);
+    }
     if (entry.assumed && IsShown(entry)) Unassume(entry);
   } else if (OutcomeOf(status, entry.write.in_doubt() && absl::IsAborted(status)) ==
                  fairlead::Outcome::kUnknown ||
@@ -245,33 +262,90 @@ void ClaimReservations::Serve(const std::string& key, absl::Time now, Outcome& o
   Entry& entry = at->second;
   timers_.erase(key);
   if (entry.write.in_flight()) return;
-  if (entry.seen.allocated && !entry.waiting.empty() &&
-      !SameDevices(entry.seen.devices, entry.allocation.devices)) {
-    FailAll(std::exchange(entry.waiting, {}),
-            absl::StrCat("ResourceClaim ", key, " has been allocated otherwise"));
-  }
   if (entry.seen.allocated) {
+    const std::string why = !SameDevices(entry.seen.devices, entry.allocation.devices)
+                                ? "it has been allocated otherwise"
+                                : WhyHopeless(entry.seen, now);
+    if (!why.empty()) FailWaiting(entry, absl::StrCat("ResourceClaim ", key, ": ", why));
     entry.write.Settle();
     for (auto pod = entry.waiting.begin(); pod != entry.waiting.end();) {
       if (!entry.seen.IsReservedFor(pod->second.uid)) {
         ++pod;
         continue;
       }
-      MarkDone(key, pod->first);
+      MarkReserved(key, entry, pod->first, pod->second);
       pod = entry.waiting.erase(pod);
     }
   }
+  ServePreparing(key, entry, now, out);
   if (entry.gone) entry.write.Settle();
-  if (entry.write.Pauses(now)) {
-    timers_[key] = entry.write.due();
-    return;
-  }
+  if (entry.write.Pauses(now)) return WakeAt(key, entry.write.due());
   if (!entry.waiting.empty()) {
     Write(entry, now, out);
   } else if (entry.write.in_doubt()) {
     Resolve(entry, now, out);
-  } else if (!entry.assumed) {
+  } else if (!entry.assumed && entry.preparing.empty()) {
     entries_.erase(at);
+  }
+}
+
+void ClaimReservations::WakeAt(const std::string& key, absl::Time at) {
+  const auto [timer, added] = timers_.try_emplace(key, at);
+  if (!added) timer->second = std::min(timer->second, at);
+}
+
+// ---- devices that become ready ------------------------------------------------------------------
+
+absl::Time ClaimReservations::DeadlineOf(const Entry& entry) const {
+  // A clock that is ahead of ours gives no more time.
+  const absl::Time since =
+      std::min(entry.seen.allocated_at.value_or(entry.preparing_since), entry.preparing_since);
+  return since + binding_timeout_;
+}
+
+std::string ClaimReservations::WhyHopeless(const model::ResourceClaim& claim,
+                                           absl::Time now) const {
+  if (!model::HasBindingConditions(claim.devices)) return "";
+  const model::DeviceReadiness readiness = model::ReadinessOf(claim);
+  if (readiness.IsReady() || !readiness.failure.empty()) return readiness.failure;
+  const bool late = claim.allocated_at.has_value() && *claim.allocated_at + binding_timeout_ <= now;
+  return late ? WhyLate(readiness.awaited) : "";
+}
+
+std::string ClaimReservations::WhyLate(absl::string_view awaited) const {
+  return absl::StrCat("not ready ", absl::FormatDuration(binding_timeout_),
+                      " after its allocation: ", awaited);
+}
+
+void ClaimReservations::ServePreparing(const std::string& key, Entry& entry, absl::Time now,
+                                       Outcome& out) {
+  if (entry.preparing.empty()) {
+    entry.preparing_since = absl::InfiniteFuture();
+    return;
+  }
+  entry.preparing_since = std::min(entry.preparing_since, now);
+  if (!entry.seen.allocated && !entry.assumed) {
+    return FailWaiting(entry, absl::StrCat("ResourceClaim ", key, " is no longer allocated"));
+  }
+  std::string awaited = "its devices";  // while the watch does not show the allocation
+  if (entry.seen.allocated) awaited = model::ReadinessOf(entry.seen).awaited;
+  if (awaited.empty()) {
+    for (const auto& [pod, consumer] : std::exchange(entry.preparing, {})) MarkDone(key, pod);
+    return;
+  }
+  if (DeadlineOf(entry) <= now) {
+    return FailWaiting(entry, absl::StrCat("ResourceClaim ", key, ": ", WhyLate(awaited)));
+  }
+  WakeAt(key, DeadlineOf(entry));
+  TellPreparing(entry, out);
+}
+
+void ClaimReservations::TellPreparing(const Entry& entry, Outcome& out) {
+  for (const auto& [pod, consumer] : entry.preparing) {
+    const auto held = held_.find(pod);
+    if (held == held_.end() || std::exchange(held->second.told, true)) continue;
+    const model::BindPod& bind = held->second.bind;
+    out.preparing.push_back({bind.ns, bind.name, bind.node});
   }
 }
 

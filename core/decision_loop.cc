@@ -15,6 +15,7 @@
 #include "core/view_maker.h"
 #include "queues/usage_window.h"
 #include "scheduler/framework/scheduling_points.h"
+#include "scheduler/plugins/dynamic_resources.h"
 #include "scheduler/plugins/extender.h"
 #include "scheduler/plugins/volume_binding.h"
 
@@ -59,8 +60,9 @@ absl::StatusOr<std::unique_ptr<DecisionLoop>> DecisionLoop::Make(const Options& 
                                                                  const hook::Catalog* catalog) {
   FAIRLEAD_ASSIGN_OR_RETURN(std::unique_ptr<framework::Framework> framework,
                             framework::Framework::MakeAll(ProfilesOf(options), *options.plugins));
-  FAIRLEAD_ASSIGN_OR_RETURN(const absl::Duration bind_timeout,
-                            plugins::BindTimeoutOf(options.profiles));
+  Impl::BindTimeouts timeouts;
+  FAIRLEAD_ASSIGN_OR_RETURN(timeouts.volumes, plugins::BindTimeoutOf(options.profiles));
+  FAIRLEAD_ASSIGN_OR_RETURN(timeouts.devices, plugins::DeviceTimeoutOf(options.profiles));
   if (options.engine.usage.has_value()) {
     FAIRLEAD_RETURN_IF_ERROR(queues::UsageWindow::Create(*options.engine.usage).status());
   }
@@ -72,7 +74,7 @@ absl::StatusOr<std::unique_ptr<DecisionLoop>> DecisionLoop::Make(const Options& 
     FAIRLEAD_RETURN_IF_ERROR(hook::CheckProvider(settings.hook, "hook.provider"));
   }
   std::unique_ptr<DecisionLoop> loop(new DecisionLoop());
-  loop->impl_ = std::make_unique<Impl>(settings, catalog, bind_timeout);
+  loop->impl_ = std::make_unique<Impl>(settings, catalog, timeouts);
   Impl& impl = *loop->impl_;
   engine::EngineOptions engine_options = options.engine;
   engine_options.hook_on = settings.hook.enabled;
@@ -101,6 +103,18 @@ void DecisionLoop::Continue(DecisionLoop& former) { impl_->hook.Continue(former.
 bool DecisionLoop::synced() const { return impl_->unsynced.empty(); }
 
 const DecisionLoop::Stats& DecisionLoop::stats() const { return impl_->stats; }
+
+void DecisionLoop::Probe(PluginProbe& probe, const PluginProbe::Steady& steady) const {
+  const Impl& impl = *impl_;
+  state::PodClassId pod_class = impl.placed_class;
+  // What waits, and what was placed, in turn.
+  if (!impl.waiting.empty() && (pod_class == state::kNoId || probe.turns() % 2 == 0)) {
+    const engine::Waiting& entry = impl.waiting[probe.turns() / 2 % impl.waiting.size()];
+    if (!entry.pods.empty()) pod_class = impl.state.pod(entry.pods.front().pod).pod_class;
+  }
+  if (pod_class == state::kNoId || impl.state.pod_class(pod_class).users == 0) return;
+  probe.Measure(impl.state, impl.engine->framework(), pod_class, steady);
+}
 
 QueueSizes DecisionLoop::queue_sizes() const {
   const Impl& impl = *impl_;
@@ -220,8 +234,12 @@ View DecisionLoop::MakeView(absl::Time now) const {
 
 Totals DecisionLoop::Count() const {
   const Impl& impl = *impl_;
-  return ViewMaker{impl.state, impl.tree, *impl.engine, impl.hook, impl.verdicts, impl.waiting}
-      .Count();
+  Totals totals =
+      ViewMaker{impl.state, impl.tree, *impl.engine, impl.hook, impl.verdicts, impl.waiting}
+          .Count();
+  totals.assumed_pods = static_cast<int64_t>(impl.bindings.in_flight() + impl.bindings.retries() +
+                                             impl.bindings.held());
+  return totals;
 }
 
 // Once for all events since the last decision: it looks at all queues.
@@ -288,6 +306,7 @@ StepResult DecisionLoop::Impl::Step(absl::Time now) {
   if (refusals.TakeChanges()) dirty = true;
   if (dirty || now >= wake_at) {
     result.decided = true;
+    placed_class = state::kNoId;
     TakeJudgements(now);
     Decide(now, result);
     FreeIdleClaims(now, result);
@@ -328,6 +347,9 @@ bool DecisionLoop::Impl::DecideOnce(absl::Time now, StepResult& result) {
   engine::CycleResult cycle = engine->RunCycle(now, /*may_evict=*/!stale());
   const size_t actions_each = options.emit_events ? 2 : 1;
   result.actions.reserve(result.actions.size() + actions_each * cycle.bindings.size());
+  if (!cycle.bindings.empty()) {
+    placed_class = state.pod(cycle.bindings.back().pod).pod_class;
+  }
   bindings.Add(cycle.bindings, now);
   AddEvictions(cycle);
   wake_at = std::min(wake_at, cycle.wake_at);

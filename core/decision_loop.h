@@ -29,6 +29,8 @@
 #include "core/guest_grants.h"
 #include "core/input_log.h"
 #include "core/options.h"
+#include "core/plugin_durations.h"
+#include "core/plugin_probe.h"
 #include "core/view.h"
 #include "scheduler/model/action.h"
 #include "scheduler/model/cluster_event.h"
@@ -154,6 +156,13 @@ class DecisionLoop {
     // equivalent ones count once. `error`: bindings that were sent and refused.
     struct Attempts {
       uint64_t scheduled = 0, unschedulable = 0, error = 0;
+      // In microseconds, of `scheduled` and of `error`: from the decision until the answer to the
+      // binding; and from the first time that it was sent.
+      DoublingHistogram<1'000, 15> scheduled_us = {}, error_us = {};
+      DoublingHistogram<100, 12> bound_us = {}, refused_us = {};
+      // Of pods that need more than a node: from the decision until all of it was there, or one
+      // part failed.
+      DoublingHistogram<100, 12> prepared_us = {}, unprepared_us = {};
     };
     std::map<std::string, Attempts, std::less<>> attempts;
     uint64_t preemption_attempts = 0;            // finished searches of reclaim and preempt
@@ -161,8 +170,18 @@ class DecisionLoop {
     // From the first step that knew of a pod which could start until its binding was done, in
     // microseconds.
     DoublingHistogram<10'000, 20> scheduling_latency_us;
+    // Of pods for which all was there: until they were bound, because the others of their gang were
+    // not ready, say; or until they were taken back.
+    DoublingHistogram<1'000, 15> permit_granted_us, permit_denied_us;
+    PluginDurations plugins;  // at Permit and PreBind
+    // Pods that came to wait without scheduling gates; and those that wait again because their
+    // binding failed.
+    uint64_t pods_added = 0, pods_backing_off = 0;
   };
   [[nodiscard]] const Stats& stats() const;
+  // Measures plugins about pods that the last step has decided on, if there are any. Between two
+  // steps.
+  void Probe(PluginProbe& probe, const PluginProbe::Steady& steady) const;
 
   // O(what is held and refreshed).
   [[nodiscard]] QueueSizes queue_sizes() const;

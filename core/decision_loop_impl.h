@@ -51,8 +51,11 @@ inline constexpr char kEvictionReason[] = "PreemptionByScheduler";
 
 class DecisionLoop::Impl final : public BindingPipeline::Host {
  public:
-  // `bind_timeout`: how long a pod waits for its volumes once it has a node.
-  Impl(const Options& loop_options, const hook::Catalog* catalog, absl::Duration bind_timeout)
+  // How long a pod that has a node waits for its volumes to be bound, and its devices to be ready.
+  struct BindTimeouts {
+    absl::Duration volumes, devices;
+  };
+  Impl(const Options& loop_options, const hook::Catalog* catalog, const BindTimeouts& timeouts)
       : options(loop_options),
         state(loop_options.state),
         tree(state.resource_names()),
@@ -76,8 +79,10 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
         extenders(state, loop_options.extenders,
                   [this](state::PodId pod) { return engine->NodesThatFit(pod); }),
         shares(state, SharingOf(loop_options), BackoffOf(loop_options), loop_options.emit_events),
-        claims(state, BackoffOf(loop_options)),
-        volumes(state, BackoffOf(loop_options), bind_timeout),
+        claims(state, {.backoff = BackoffOf(loop_options),
+                       .binding_timeout = timeouts.devices,
+                       .emit_events = loop_options.emit_events}),
+        volumes(state, BackoffOf(loop_options), timeouts.volumes),
         permits(state, FrameworkStage::Points::kPermit),
         pre_binds(state, FrameworkStage::Points::kPreBind),
         bindings(state, BackoffOf(loop_options), loop_options.group_settle, *this),
@@ -146,10 +151,14 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   void AskBinders(absl::Time now);
   // What a binding of this step writes onto its pod about its start.
   const model::StringMap& StartAnnotations(const state::PodRecord& pod);
-  void BindingFailed(state::PodId pod, const std::string& reason, bool sent) override;
+  void BindingFailed(state::PodId pod, const std::string& reason, bool sent,
+                     const BindingPipeline::Taken& taken) override;
   void BindingInDoubt(state::PodId pod, const std::string& reason, int64_t attempts) override;
   void BindingIsSlow(state::PodId pod) override { nominations.Nominate(pod, sending_at); }
-  void BindingDone(state::PodId pod) override;
+  void BindingDone(state::PodId pod, const BindingPipeline::Taken& taken) override;
+  void BindingPrepared(state::PodId pod, absl::Duration took) override;
+  void PermitWaited(bool granted, absl::Duration waited) override;
+  void PluginRan(const BindingPlugin::Ran& ran) override;
 
   // ---- guests (guest_grants.h), whom the pipeline's bindings are granted
   void Grant(state::PodId pod, uint64_t id);
@@ -414,6 +423,8 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   };
   std::map<uint64_t, PluginBinding> plugin_bindings;  // by action id
   PodWaits waits;
+  // Of a pod that the last step has placed; kNoId: it has placed none.
+  state::PodClassId placed_class = state::kNoId;
   std::set<model::Kind> missing_device_kinds, missing_volume_kinds;
   // They wait for the next step, which knows the time.
   std::vector<model::ActionResult> answers;

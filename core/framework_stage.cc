@@ -81,6 +81,10 @@ framework::Progress FrameworkStage::AskEach(const std::vector<Plugin*>& plugins,
     if (!plugin->BindingApplies(state_.pod_class(pod.pod_class))) continue;
     row.since = std::min(row.since, now);
     Progress progress = question(*plugin, {state_, pod, state_.node(pod.node), now, row.since});
+    if (progress.is != Progress::Is::kWaits) {
+      ran_.push_back({plugin->Name(), points_ == Points::kPermit ? "Permit" : "PreBind",
+                      progress.is == Progress::Is::kDone, now - row.since});
+    }
     if (progress.is == Progress::Is::kFailed) {
       progress.reason = absl::StrCat(plugin->Name(), ": ", progress.reason);
     }
@@ -135,6 +139,7 @@ BindingPlugin::Progress FrameworkStage::Advance(absl::Time now) {
       progress.reserved.push_back(std::move(bind));
     }
   }
+  progress.ran = std::exchange(ran_, {});
   return progress;
 }
 

@@ -86,6 +86,7 @@ class FrameworkStage final : public BindingPlugin {
   std::map<std::string, Reserved> reserved_;  // the same
   uint64_t turns_ = 0;
   absl::Time wake_at_ = absl::InfiniteFuture();
+  std::vector<Ran> ran_;  // since the last Advance began
 };
 
 }  // namespace fairlead::core

@@ -19,14 +19,15 @@ namespace fairlead::core {
 
 class PodWaits {
  public:
-  // The pod waits and no gate holds it. Counts from the next Stamp, if it is not known yet.
-  void Seen(state::PodId pod, absl::string_view uid) {
+  // The pod waits and no gate holds it. Counts from the next Stamp, if it is not known yet: true.
+  bool Seen(state::PodId pod, absl::string_view uid) {
     if (rows_.size() <= pod) rows_.resize(pod + 1);
     Row& row = rows_[pod];
     const uint64_t hash = absl::HashOf(uid);
-    if (row.known && row.uid_hash == hash) return;
+    if (row.known && row.uid_hash == hash) return false;
     row = {.uid_hash = hash, .known = true};
     fresh_.push_back(pod);
+    return true;
   }
   // A step begins.
   void Stamp(absl::Time now) {

@@ -17,7 +17,7 @@ class SharePlugin final : public BindingPlugin {
               bool emit_events)
       : state_(state), shares_(std::move(options), backoff), emit_events_(emit_events) {}
 
-  [[nodiscard]] absl::string_view PreparesFor() const override { return "GpuSharing"; }
+  [[nodiscard]] absl::string_view Name() const override { return "GpuSharing"; }
   // Refuses them: their device would be said in their binding.
   [[nodiscard]] bool ServesGuests() const override { return true; }
   [[nodiscard]] bool Needs(const state::PodRecord& pod) const override {

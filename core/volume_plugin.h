@@ -47,7 +47,7 @@ class VolumePlugin final : public BindingPlugin {
   VolumePlugin(const state::ClusterState& state, Backoff backoff, absl::Duration timeout)
       : state_(state), rules_{.backoff = backoff}, timeout_(timeout) {}
 
-  [[nodiscard]] absl::string_view PreparesFor() const override { return "VolumeBinding"; }
+  [[nodiscard]] absl::string_view Name() const override { return "VolumeBinding"; }
   // True also for a claim that was bound since the decision: its volume has to suit the node.
   [[nodiscard]] bool Needs(const state::PodRecord& pod) const override;
   absl::Status Reserve(const state::PodRecord& pod, model::BindPod bind) override;

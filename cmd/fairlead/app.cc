@@ -17,6 +17,8 @@ namespace {
 constexpr absl::Duration kLongestSleep = absl::Minutes(1);
 // How often the process checks whether a read or a reconfiguration is complete.
 constexpr absl::Duration kPoll = absl::Milliseconds(50);
+// After each of so many decisions plugins are measured.
+constexpr uint64_t kProbeEach = 10;
 
 }  // namespace
 
@@ -318,9 +320,14 @@ void Application::Decide(absl::Time now) {
   if (!result.decided && result.actions.empty()) return;
   if (observer_ != nullptr) observer_->OnStep(*loop_, result, now);
   LogDecision(result, took);
-  if (result.decided) counters_.decisions.Add(took);
   for (const model::Action& action : result.actions) Submit(action);
   SendLaunches();
+  if (!result.decided) return;
+  counters_.decisions.Add(took);
+  // Some microseconds, when all that was decided is on its way.
+  if (++decided_ % kProbeEach == 0) {
+    loop_->Probe(counters_.probe, [this] { return ports_.clock->Steady(); });
+  }
 }
 
 void Application::Submit(const model::Action& action) {

@@ -338,6 +338,7 @@ class Application final : private hook::ProviderListener {
   std::optional<Next> next_;  // waits for actions in flight
   absl::Time reconfigure_by_ = absl::InfiniteFuture();
   AppCounters counters_;  // the owner's
+  uint64_t decided_ = 0;  // steps
   std::shared_ptr<Collected> collected_;
   Ending ending_ = Ending::kNot;
   absl::Duration end_by_;  // steady: of the present part of the end

@@ -10,6 +10,7 @@
 
 #include "absl/time/time.h"
 #include "core/decision_loop.h"
+#include "core/plugin_probe.h"
 #include "core/view.h"
 #include "kube/leader/lease.h"
 #include "kube/watch/event_queue.h"
@@ -33,6 +34,7 @@ struct AppStats {
 // Counted by the owner's thread.
 struct AppCounters {
   kube::LatencyHistogram decisions;                                // steps that decided
+  core::PluginProbe probe;                                         // after some of these
   std::map<std::pair<std::string, std::string>, int64_t> results;  // {action, code} -> answers
   int64_t evictions = 0, nodes_terminated = 0;
   int64_t reconfigurations = 0;

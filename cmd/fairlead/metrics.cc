@@ -68,11 +68,24 @@ class Filler {
     sample.sum = absl::ToDoubleSeconds(histogram.sum);
     Find(name).samples.push_back(std::move(sample));
   }
+  void Add(const char* name, const core::PluginHistogram& histogram, Labels labels) {
+    Sample sample;
+    sample.labels = std::move(labels);
+    uint64_t total = 0;
+    for (size_t i = 0; i < histogram.counts.size(); ++i) {
+      total += static_cast<uint64_t>(histogram.counts[i]);
+      const bool last = i == core::PluginHistogram::kBounds;
+      sample.buckets.push_back({last ? kInfinite : core::PluginHistogram::BoundSeconds(i), total});
+    }
+    sample.sum = absl::ToDoubleSeconds(histogram.sum);
+    Find(name).samples.push_back(std::move(sample));
+  }
   // `per_unit`: observations of this size are 1 in the metric.
   template <int64_t kFirst, size_t kBounds>
   void Add(const char* name, const core::DoublingHistogram<kFirst, kBounds>& histogram,
-           double per_unit) {
+           double per_unit, Labels labels = {}) {
     Sample sample;
+    sample.labels = std::move(labels);
     uint64_t total = 0;
     for (size_t i = 0; i < histogram.counts.size(); ++i) {
       total += static_cast<uint64_t>(histogram.counts[i]);
@@ -156,6 +169,38 @@ void AddQueues(const OwnerStats& owner, Filler& out) {
   }
 }
 
+// How long plugins and the stages of a binding take.
+void AddDurations(const OwnerStats& owner, Filler& out) {
+  const core::DecisionLoop::Stats& loop = owner.loop;
+  for (const auto& [profile, attempts] : loop.attempts) {
+    const auto attempt = [&out, &profile = profile](const char* result, const auto& histogram) {
+      out.Add("scheduler_scheduling_attempt_duration_seconds", histogram, 1e6,
+              {{"profile", profile}, {"result", result}});
+    };
+    attempt("scheduled", attempts.scheduled_us);
+    attempt("error", attempts.error_us);
+    const auto point = [&out, &profile = profile](const char* name, const char* status,
+                                                  const auto& histogram) {
+      out.Add("scheduler_framework_extension_point_duration_seconds", histogram, 1e6,
+              {{"extension_point", name}, {"profile", profile}, {"status", status}});
+    };
+    point("PreBind", "Success", attempts.prepared_us);
+    point("PreBind", "Error", attempts.unprepared_us);
+    point("Bind", "Success", attempts.bound_us);
+    point("Bind", "Error", attempts.refused_us);
+  }
+  for (const core::PluginDurations* plugins : {&loop.plugins, &owner.counters.probe.durations()}) {
+    for (const auto& [key, histogram] : plugins->rows()) {
+      out.Add("scheduler_plugin_execution_duration_seconds", histogram,
+              {{"extension_point", key.point}, {"plugin", key.plugin}, {"status", key.status}});
+    }
+  }
+  out.Add("scheduler_permit_wait_duration_seconds", loop.permit_granted_us, 1e6,
+          {{"result", "Success"}});
+  out.Add("scheduler_permit_wait_duration_seconds", loop.permit_denied_us, 1e6,
+          {{"result", "Unschedulable"}});
+}
+
 // What kube-scheduler's own metrics tell of decisions.
 void AddScheduling(const OwnerStats& owner, Filler& out) {
   const core::DecisionLoop::Stats& loop = owner.loop;
@@ -168,12 +213,30 @@ void AddScheduling(const OwnerStats& owner, Filler& out) {
     add("unschedulable", attempts.unschedulable);
     add("error", attempts.error);
   }
+  AddDurations(owner, out);
   out.Add("scheduler_pod_scheduling_sli_duration_seconds", loop.scheduling_latency_us, 1e6);
   out.Add("scheduler_preemption_attempts_total", loop.preemption_attempts);
   out.Add("scheduler_preemption_victims", loop.preemption_victims, 1);
+  out.Add("scheduler_queue_incoming_pods_total", loop.pods_added,
+          {{"event", "UnschedulablePodAdd"}, {"queue", "active"}});
+  out.Add("scheduler_queue_incoming_pods_total", loop.pods_backing_off,
+          {{"event", "ScheduleAttemptFailure"}, {"queue", "backoff"}});
+  out.Add("scheduler_cache_size", owner.totals.assumed_pods, {{"type", "assumed_pods"}});
   for (const auto& [reason, pods] : owner.totals.unschedulable_pods) {
     out.Add("scheduler_unschedulable_pods", pods,
             {{"plugin", reason.first}, {"profile", reason.second}});
+  }
+}
+
+// The queue of kube-scheduler in which such pods would be.
+const char* PendingQueueOf(verdict::Code code) {
+  switch (code) {
+    case verdict::Code::kGated:
+      return "gated";
+    case verdict::Code::kBindingRefused:
+      return "backoff";
+    default:
+      return "unschedulable";
   }
 }
 
@@ -199,18 +262,19 @@ void AddOwner(const OwnerStats& owner, absl::Time now, Filler& out) {
     out.Add("fairlead_actions_total", count, {{"action", result.first}, {"code", result.second}});
   }
   AddScheduling(owner, out);
-  int64_t gated = 0, unschedulable = 0;
   const auto& waiting = owner.totals.waiting;
+  std::map<std::string, int64_t> pending = {{"gated", 0}, {"unschedulable", 0}, {"backoff", 0}};
   for (const auto& [code, of_code] : waiting) {
     out.Add("fairlead_waiting_pods", of_code.pods, {{"code", std::string(CodeName(code))}});
-    (code == verdict::Code::kGated ? gated : unschedulable) += of_code.pods;
+    pending[PendingQueueOf(code)] += of_code.pods;
   }
   for (const auto& [code, of_code] : waiting) {
     out.Add("fairlead_waiting_workloads", of_code.workloads,
             {{"code", std::string(CodeName(code))}});
   }
-  out.Add("scheduler_pending_pods", gated, {{"queue", "gated"}});
-  out.Add("scheduler_pending_pods", unschedulable, {{"queue", "unschedulable"}});
+  for (const auto& [queue, pods] : pending) {
+    out.Add("scheduler_pending_pods", pods, {{"queue", queue}});
+  }
   for (const auto& [status, count] : owner.totals.nodes) {
     out.Add("fairlead_nodes", count, {{"status", status}});
   }
@@ -244,6 +308,22 @@ const std::vector<MetricInfo>& AllMetrics() {
        "Answered bindings: scheduled, or error; and workloads that a decision found no place for: "
        "unschedulable. Equivalent workloads count once in a decision. The profile is the scheduler "
        "name of the pod."},
+      {"scheduler_scheduling_attempt_duration_seconds", kH, "profile, result",
+       "From the decision that gave a pod a node until its binding was confirmed (scheduled) or "
+       "refused (error)."},
+      {"scheduler_framework_extension_point_duration_seconds", kH,
+       "extension_point, profile, status",
+       "PreBind: from the decision until the pod had all that it needs besides its node (device "
+       "claims, volumes, a GPU's share, extenders, the profile's own plugins at Reserve, Permit "
+       "and PreBind); pods that need none of it do not count. Bind: from the step that sent the "
+       "binding until the step that took its answer."},
+      {"scheduler_plugin_execution_duration_seconds", kH, "extension_point, plugin, status",
+       "Permit, PreBind: how long a plugin held a pod. Filter, Score: single calls; "
+       "NormalizeScore: one about up to 8 nodes; these are asked once more, and measured, after "
+       "every tenth decision."},
+      {"scheduler_permit_wait_duration_seconds", kH, "result",
+       "Of pods that had all that they need and waited, for the others of their gang, say: until "
+       "their binding was sent (Success), or given up (Unschedulable)."},
       {"scheduler_pod_scheduling_sli_duration_seconds", kH, "",
        "From the first decision that knew of a pod without scheduling gates until its binding was "
        "confirmed."},
@@ -255,8 +335,13 @@ const std::vector<MetricInfo>& AllMetrics() {
        "Waiting pods by each plugin that refuses nodes to them, or SchedulingGates; the profile is "
        "their scheduler name."},
       {"scheduler_pending_pods", kG, "queue",
-       "Pods that wait: gated by a scheduling gate, or unschedulable for any other reason."},
-      {"scheduler_cache_size", kG, "type", "Objects in memory: nodes, pods."},
+       "Pods that wait: gated by a scheduling gate; backoff because their binding was refused; or "
+       "unschedulable for any other reason."},
+      {"scheduler_queue_incoming_pods_total", kC, "event, queue",
+       "Pods that came to wait without scheduling gates (active), and pods that wait again because "
+       "their binding failed (backoff)."},
+      {"scheduler_cache_size", kG, "type",
+       "Objects in memory: nodes, pods; and assumed_pods, whose binding is not confirmed yet."},
       // Health.
       {"fairlead_build_info", kG, "version", "Always 1."},
       {"fairlead_synced", kG, "", "1: every kind of object was listed once."},

@@ -46,9 +46,18 @@ OwnerStats FullOwner() {
   stats.counters.results = {{{"bind", "OK"}, 9}, {{"bind", "NOT_FOUND"}, 2}, {{"evict", "OK"}, 1}};
   stats.counters.decisions.Add(absl::Milliseconds(3));
   stats.totals.waiting = {{verdict::Code::kGated, {1, 2}},
-                          {verdict::Code::kQueueLimitReached, {3, 4}}};
+                          {verdict::Code::kQueueLimitReached, {3, 4}},
+                          {verdict::Code::kBindingRefused, {1, 5}}};
   stats.totals.unschedulable_pods = {{{"NodeResourcesFit", "kai-scheduler"}, 4}};
   stats.loop.attempts = {{"fairlead", {9, 12, 2}}, {"kai-scheduler", {1, 0, 0}}};
+  stats.loop.attempts["fairlead"].scheduled_us.Add(1'500);
+  stats.loop.attempts["fairlead"].bound_us.Add(150);
+  stats.loop.attempts["fairlead"].unprepared_us.Add(1'000'000);
+  stats.loop.plugins.Add("VolumeBinding", "PreBind", "Success", absl::Microseconds(14));
+  stats.loop.permit_denied_us.Add(2'000'000);
+  stats.loop.pods_added = 7;
+  stats.loop.pods_backing_off = 3;
+  stats.totals.assumed_pods = 6;
   stats.loop.preemption_attempts = 3;
   for (const int64_t victims : {1, 3, 65}) stats.loop.preemption_victims.Add(victims);
   stats.loop.scheduling_latency_us.Add(10'000);
@@ -78,6 +87,7 @@ TEST(MetricsTest, ValuesAreInBaseUnitsOfPrometheus) {
   EXPECT_THAT(text, HasSubstr("result=\"error\"} 2\n"));
   EXPECT_THAT(text, HasSubstr("scheduler_pending_pods{queue=\"gated\"} 2\n"));
   EXPECT_THAT(text, HasSubstr("scheduler_pending_pods{queue=\"unschedulable\"} 4\n"));
+  EXPECT_THAT(text, HasSubstr("scheduler_pending_pods{queue=\"backoff\"} 5\n"));
   EXPECT_THAT(text, HasSubstr("fairlead_queue_quota{queue=\"team \\\"a\\\"\",resource="
                               "\"nvidia.com/gpu\"} 2.5\n"));
   EXPECT_THAT(text, HasSubstr("fairlead_queue_limit{queue=\"team \\\"a\\\"\",resource="
@@ -116,6 +126,36 @@ TEST(MetricsTest, DecisionsAsKubeSchedulerTellsThem) {
   EXPECT_THAT(text, HasSubstr(sli + "_bucket{le=\"0.04\"} 2\n"));
   EXPECT_THAT(text, HasSubstr(sli + "_bucket{le=\"5242.88\"} 2\n"));
   EXPECT_THAT(text, HasSubstr(sli + "_sum 0.035\n"));
+}
+
+TEST(MetricsTest, DurationsAsKubeSchedulerTellsThem) {
+  const std::string text = Text(FullApp(), FullOwner());
+  const auto bucket = [&](const std::string& name, const std::string& labels, const char* bound,
+                          int count) {
+    EXPECT_THAT(text, HasSubstr(absl::StrCat("scheduler_", name, "_duration_seconds_bucket{",
+                                             labels, ",le=\"", bound, "\"} ", count, "\n")));
+  };
+  const std::string scheduled = "profile=\"fairlead\",result=\"scheduled\"";
+  bucket("scheduling_attempt", scheduled, "0.001", 0);
+  bucket("scheduling_attempt", scheduled, "0.002", 1);
+  bucket("scheduling_attempt", scheduled, "16.384", 1);
+  const std::string bind = "extension_point=\"Bind\",profile=\"fairlead\",status=\"Success\"";
+  bucket("framework_extension_point", bind, "0.0001", 0);
+  bucket("framework_extension_point", bind, "0.0002", 1);
+  const std::string pre = "extension_point=\"PreBind\",profile=\"fairlead\",status=\"Error\"";
+  bucket("framework_extension_point", pre, "0.2048", 0);
+  bucket("framework_extension_point", pre, "+Inf", 1);
+  const std::string plugin =
+      "extension_point=\"PreBind\",plugin=\"VolumeBinding\",status=\"Success\"";
+  bucket("plugin_execution", plugin, "1e-05", 0);
+  bucket("plugin_execution", plugin, "1.5e-05", 1);
+  bucket("permit_wait", "result=\"Unschedulable\"", "1.024", 0);
+  bucket("permit_wait", "result=\"Unschedulable\"", "2.048", 1);
+  EXPECT_THAT(text, HasSubstr("scheduler_queue_incoming_pods_total{event=\"UnschedulablePodAdd\","
+                              "queue=\"active\"} 7\n"));
+  EXPECT_THAT(text, HasSubstr("scheduler_queue_incoming_pods_total{event="
+                              "\"ScheduleAttemptFailure\",queue=\"backoff\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("scheduler_cache_size{type=\"assumed_pods\"} 6\n"));
 }
 
 // Before the owner's thread has answered, the other statistics are shown.

@@ -1,6 +1,6 @@
 // The interface of plugins that take part in a binding. A plugin reserves what the pod needs
 // besides capacity on its node, before the binding is sent (the writes of upstream's Reserve and
-// PreBind). The profile of the pod says whether it runs (PreparesFor).
+// PreBind). The profile of the pod says whether it runs.
 //
 // Thread-safety: the owner's thread.
 #pragma once
@@ -21,16 +21,24 @@ class BindingPlugin {
   struct Failure {
     std::string ns, name, uid, reason;
   };
+  // How a plugin's part in a binding has ended, for metrics alone. Texts are static.
+  struct Ran {
+    absl::string_view plugin, point;  // as configurations name the plugin; the extension point
+    bool ok = true;
+    absl::Duration took;
+  };
   struct Progress {
     std::vector<model::Action> actions;    // to be sent, without ids
     std::vector<model::BindPod> reserved;  // with what the plugin adds; no longer held
     std::vector<Failure> failed;           // no longer held
+    std::vector<Ran> ran = {};             // of plugins within it
   };
   virtual ~BindingPlugin() = default;
 
   // The framework's plugin of which it is Reserve and PreBind (framework::PreparingPlugin): pods
-  // whose profile does not enable that need nothing. Empty: it serves every profile.
-  [[nodiscard]] virtual absl::string_view PreparesFor() const { return ""; }
+  // whose profile does not enable that need nothing; and what metrics call it at PreBind. Static.
+  // Empty: it serves every profile, and tells by itself what has run in it.
+  [[nodiscard]] virtual absl::string_view Name() const { return ""; }
   // False: what it reserves is chosen and written by the scheduler that binds the pod, if that is
   // another one (StateOptions::guest_schedulers).
   [[nodiscard]] virtual bool ServesGuests() const { return false; }

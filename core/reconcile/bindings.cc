@@ -86,7 +86,7 @@ bool BindingPipeline::NeedsPlugin(const state::PodRecord& pod) const {
 
 bool BindingPipeline::Needs(const BindingPlugin& plugin, const state::PodRecord& pod) const {
   if (!plugin.Needs(pod) || (!plugin.ServesGuests() && state_.IsGuest(pod))) return false;
-  const absl::string_view name = plugin.PreparesFor();
+  const absl::string_view name = plugin.Name();
   return name.empty() || framework_ == nullptr ||
          framework_->Prepares(state_.pod_class(pod.pod_class), name);
 }
@@ -96,9 +96,34 @@ bool BindingPipeline::AwaitsAnswer(state::PodId pod) const {
   return row != nullptr && (row->attempts.in_flight() || row->repeat) && !row->attempts.in_doubt();
 }
 
+// ---- metrics ------------------------------------------------------------------------------------
+
+void BindingPipeline::SetNow(absl::Time now) {
+  if (now == now_) return;
+  now_ = now;
+  now_us_ = absl::ToUnixMicros(now);
+}
+
+BindingPipeline::Taken BindingPipeline::TakenBy(const Row& row) const {
+  return {absl::Microseconds(now_us_ - row.decided_us),
+          absl::Microseconds(row.sent_us == 0 ? 0 : now_us_ - row.sent_us)};
+}
+
+void BindingPipeline::TellRan(const BindingPlugin& plugin, state::PodId pod, bool ok) {
+  const Row* row = Find(pod);
+  if (row == nullptr || plugin.Name().empty()) return;
+  host_.PluginRan({plugin.Name(), "PreBind", ok, absl::Microseconds(now_us_ - row->asked_us)});
+}
+
+void BindingPipeline::TellPermit(const Row& row, bool granted) {
+  if (row.ready_us == 0 || row.ready_us == now_us_) return;
+  host_.PermitWaited(granted, absl::Microseconds(now_us_ - row.ready_us));
+}
+
 // ---- decisions ----------------------------------------------------------------------------------
 
 void BindingPipeline::Add(const std::vector<engine::Binding>& bindings, absl::Time now) {
+  SetNow(now);
   in_flight_.reserve(in_flight_.size() + bindings.size());
   const engine::Binding* end = bindings.data() + bindings.size();
   const engine::Binding* soon = bindings.data();
@@ -138,6 +163,7 @@ void BindingPipeline::AddStep(const engine::Binding* begin, const engine::Bindin
     Row& row = NewRow(binding->pod);
     row.node = pod.node;
     row.node_version = state_.node(pod.node).object_version;
+    row.decided_us = now_us_;
     if (!special_.empty()) special_.erase(binding->pod);
   }
   PlacedStep placed;
@@ -220,10 +246,17 @@ void BindingPipeline::Reserve(uint64_t id, state::PodId pod, model::BindPod bind
                               absl::Time now) {
   for (size_t i = first; i < plugins_.size(); ++i) {
     if (!Needs(*plugins_[i], state_.pod(pod))) continue;
+    Find(pod)->asked_us = now_us_;
     const absl::Status status = plugins_[i]->Reserve(state_.pod(pod), std::move(bind));
-    if (!status.ok()) Unreserve(id, pod, std::string(status.message()), /*sent=*/false);
+    if (!status.ok()) {
+      TellRan(*plugins_[i], pod, /*ok=*/false);
+      Unreserve(id, pod, std::string(status.message()), /*sent=*/false);
+    }
     return;  // the plugin gives the binding back
   }
+  Row& row = *Find(pod);
+  row.ready_us = now_us_;
+  if (row.asked_us != 0) host_.BindingPrepared(pod, TakenBy(row).since_decided);
   PlacedStep& step = steps_.at(id);
   --step.reserving;
   step.ready.push_back(std::move(bind));
@@ -254,6 +287,7 @@ void BindingPipeline::TryPermit(uint64_t id, absl::Time now) {
       continue;
     }
     Row& row = *Find(pod);
+    TellPermit(row, /*granted=*/true);
     row.held = false;
     if (!step.probes.contains(pod)) row.step = 0;
     if (!bind.labels.empty() || !bind.annotations.empty()) special_[pod] = bind;
@@ -274,6 +308,7 @@ void BindingPipeline::Send(state::PodId pod, model::BindPod&& bind, absl::Time n
   Row& row = *Find(pod);
   row.action_id = id;
   row.repeat = false;
+  if (row.sent_us == 0) row.sent_us = now_us_;
   row.attempts.Sent(now, rules_);
   in_flight_.emplace(id, pod);
 }
@@ -281,13 +316,15 @@ void BindingPipeline::Send(state::PodId pod, model::BindPod&& bind, absl::Time n
 // ---- progress -----------------------------------------------------------------------------------
 
 void BindingPipeline::Fail(state::PodId pod, const std::string& reason, bool sent) {
+  const Row* row = Find(pod);
+  const Taken taken = row == nullptr ? Taken() : TakenBy(*row);
   Drop(pod);
   special_.erase(pod);
   const std::string ns = state_.pod(pod).ns;
   const std::string name = state_.pod(pod).name;
   state_.ForgetBinding(pod);
   for (BindingPlugin* plugin : plugins_) plugin->Unreserve(ns, name);
-  host_.BindingFailed(pod, reason, sent);
+  host_.BindingFailed(pod, reason, sent, taken);
 }
 
 void BindingPipeline::Unreserve(uint64_t id, state::PodId culprit, const std::string& reason,
@@ -302,6 +339,7 @@ void BindingPipeline::Unreserve(uint64_t id, state::PodId culprit, const std::st
     row->step = 0;
     // A pod that was sent first gets its own answer.
     if (!row->held && pod != culprit) continue;
+    if (row->held) TellPermit(*row, /*granted=*/false);
     if (IsBinding(pod)) {
       Fail(pod, pod == culprit ? reason : "", pod == culprit && sent);
       continue;
@@ -325,6 +363,7 @@ void BindingPipeline::ProbeDone(state::PodId pod) {
 }
 
 bool BindingPipeline::Answered(uint64_t action_id, const absl::Status& status, absl::Time now) {
+  SetNow(now);
   const auto found = in_flight_.find(action_id);
   if (found == in_flight_.end()) return false;
   const state::PodId pod = found->second;
@@ -377,7 +416,7 @@ void BindingPipeline::Done(state::PodId pod, Row& row) {
   // Another pod may have the id or the name by now.
   if (row.done || record.id != pod || record.node != row.node) return;
   row.done = true;
-  host_.BindingDone(pod);
+  host_.BindingDone(pod, TakenBy(row));
 }
 
 void BindingPipeline::Decided(state::PodId pod, Row& row) {
@@ -510,6 +549,7 @@ void BindingPipeline::Advance(size_t index, absl::Time now) {
   BindingPlugin& plugin = *plugins_[index];
   if (!plugin.HasWork(now)) return;
   BindingPlugin::Progress progress = plugin.Advance(now);
+  for (const BindingPlugin::Ran& ran : progress.ran) host_.PluginRan(ran);
   for (model::Action& action : progress.actions) host_.Send(std::move(action));
   const auto held = [&](const std::string& ns, const std::string& name, const std::string& uid) {
     const state::PodId pod = state_.FindPod(ns, name);
@@ -520,7 +560,9 @@ void BindingPipeline::Advance(size_t index, absl::Time now) {
   };
   for (const BindingPlugin::Failure& failure : progress.failed) {
     const state::PodId pod = held(failure.ns, failure.name, failure.uid);
-    if (pod != state::kNoId) Unreserve(Find(pod)->step, pod, failure.reason, /*sent=*/false);
+    if (pod == state::kNoId) continue;
+    TellRan(plugin, pod, /*ok=*/false);
+    Unreserve(Find(pod)->step, pod, failure.reason, /*sent=*/false);
   }
   for (model::BindPod& bind : progress.reserved) {
     const state::PodId pod = held(bind.ns, bind.name, bind.uid);
@@ -530,6 +572,7 @@ void BindingPipeline::Advance(size_t index, absl::Time now) {
       const std::string reason = absl::StrCat("node ", bind.node, " is gone");
       Unreserve(Find(pod)->step, pod, reason, /*sent=*/false);
     } else {
+      TellRan(plugin, pod, /*ok=*/true);
       Reserve(Find(pod)->step, pod, std::move(bind), index + 1, now);
     }
   }
@@ -549,6 +592,7 @@ void BindingPipeline::TellSlow(absl::Time now) {
 }
 
 void BindingPipeline::Step(absl::Time now) {
+  SetNow(now);
   for (const state::PodId pod : repeats_.TakeDue(now)) Repeat(pod, now);
   for (size_t i = 0; i < plugins_.size(); ++i) Advance(i, now);
   SettleDoubts();

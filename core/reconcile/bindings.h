@@ -59,6 +59,11 @@ struct GroupSettle {
 
 class BindingPipeline {
  public:
+  // How long a binding has taken, in times of steps: since the decision, and since it was sent for
+  // the first time; zero if it was not.
+  struct Taken {
+    absl::Duration since_decided, since_sent;
+  };
   // The decision loop's side of the pipeline.
   class Host {
    public:
@@ -68,13 +73,21 @@ class BindingPipeline {
     virtual void SendBinding(state::PodId pod, model::BindPod&& bind, uint64_t& id) = 0;
     // The pod waits again (the state has that already). `reason` is empty if the pod itself has no
     // fault. `sent`: the API server refused the binding.
-    virtual void BindingFailed(state::PodId pod, const std::string& reason, bool sent) = 0;
+    virtual void BindingFailed(state::PodId pod, const std::string& reason, bool sent,
+                               const Taken& taken) = 0;
     // The outcome of this many attempts in a row is unknown.
     virtual void BindingInDoubt(state::PodId pod, const std::string& reason, int64_t attempts) = 0;
     // A plugin has not reserved for its step kSlow after the decision. Once per binding and step.
     virtual void BindingIsSlow(state::PodId pod) = 0;
     // Once per binding: the API server accepted it, or the watch shows it.
-    virtual void BindingDone(state::PodId pod) = 0;
+    virtual void BindingDone(state::PodId pod, const Taken& taken) = 0;
+    // ---- for metrics alone
+    // All that the pod needs besides its node is there, so long after the decision.
+    virtual void BindingPrepared(state::PodId pod, absl::Duration took) = 0;
+    // A pod for which everything was there waited for the others of its step, or for its turn.
+    // `granted`: until its binding was sent; else until the step was taken back.
+    virtual void PermitWaited(bool granted, absl::Duration waited) = 0;
+    virtual void PluginRan(const BindingPlugin::Ran& ran) = 0;
     // False if the pods of the state may be out of date.
     [[nodiscard]] virtual bool PodsAreFresh() const = 0;
     // True for pods with a refused binding, which go first in their workload.
@@ -134,6 +147,9 @@ class BindingPipeline {
     bool held = false;          // in Reserve or Permit
     bool repeat = false;        // in repeats_
     bool done = false;          // the host was told
+    // In microseconds since 1970, for metrics: the decision; the question to the plugin that has
+    // the binding; when all plugins were done, and when it was sent first. 0: not yet.
+    int64_t decided_us = 0, asked_us = 0, ready_us = 0, sent_us = 0;
   };
   // Pods that are placed together and held.
   struct PlacedStep {
@@ -164,6 +180,11 @@ class BindingPipeline {
   // Makes the whole step wait again. `culprit` failed for `reason`.
   void Unreserve(uint64_t id, state::PodId culprit, const std::string& reason, bool sent);
   void Fail(state::PodId pod, const std::string& reason, bool sent);
+  // ---- for metrics
+  void SetNow(absl::Time now);
+  [[nodiscard]] Taken TakenBy(const Row& row) const;
+  void TellRan(const BindingPlugin& plugin, state::PodId pod, bool ok);
+  void TellPermit(const Row& row, bool granted);
   void Send(state::PodId pod, model::BindPod&& bind, absl::Time now);
   void Repeat(state::PodId pod, absl::Time now);
   void RepeatAt(absl::Time at, state::PodId pod, Row& row);
@@ -207,6 +228,8 @@ class BindingPipeline {
   std::set<uint64_t> permit_again_;  // steps to look at
   DueTimes<uint64_t> slow_;          // steps with plugins, when they are slow
   uint64_t next_step_ = 1;
+  absl::Time now_ = absl::InfinitePast();  // as told last
+  int64_t now_us_ = 0;                     // the same
   // Bindings to which plugins added something, for repetitions.
   absl::flat_hash_map<state::PodId, model::BindPod> special_;
   // Unbound pods without a group, but with an owner that a pod-grouper handles -> whether the pod

@@ -154,7 +154,7 @@ EncodedWrite EncodeConfigMap(const model::ApplyConfigMap& action);
 // differs). Entries of reservedFor are merged by uid, so entries of other pods stay. The status has
 // no allocation unless `allocate` is set.
 EncodedWrite EncodeClaimFinalizers(const model::ReserveClaim& action);
-EncodedWrite EncodeReserveClaim(const model::ReserveClaim& action);
+EncodedWrite EncodeReserveClaim(const model::ReserveClaim& action, absl::Time request_time);
 EncodedWrite EncodeDeallocateClaim(const model::DeallocateClaim& action);
 // The JSON of a claim's status with its devices on a node; "{}" if it has none.
 std::string EncodeClaimStatus(const model::ResourceClaim& claim, absl::string_view node);

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "kube/codec/json_codec.h"
+#include "scheduler/model/device_conditions.h"
 #include "scheduler/model/devices.h"
 #include "scheduler/model/quantity.h"
 
@@ -128,12 +129,6 @@ void ReadCapacity(JsonReader& reader, JsonValue value, const FieldPath& path, in
   });
 }
 
-bool HasItems(JsonReader& reader, JsonValue value, const FieldPath& path) {
-  bool any = false;
-  reader.Items(value, path, [&](size_t, JsonValue) { any = true; });
-  return any;
-}
-
 void ReadDeviceTaint(JsonReader& reader, JsonValue value, const FieldPath& path,
                      model::DeviceTaint& out) {
   reader.Fields(value, path, [&](absl::string_view field, JsonValue v) {
@@ -203,17 +198,12 @@ void ReadCounterSets(JsonReader& reader, JsonValue value, const FieldPath& path,
   });
 }
 
-// Marks devices that depend on several claims, or on what their driver says after the allocation.
-void ReadUnusable(JsonReader& reader, absl::string_view key, JsonValue v, const FieldPath& at,
-                  std::string& out) {
-  std::string why;
-  if (key == "bindingConditions" && HasItems(reader, v, at)) why = "it has binding conditions";
-  if (key == "allowMultipleAllocations") {
-    bool many = false;
-    reader.Bool(v, at, many);
-    if (many) why = "several claims may have it at once";
-  }
-  if (!why.empty()) out = std::move(why);
+// Of a device, or of a result of an allocation.
+template <typename T>
+void ReadBindingConditions(JsonReader& reader, absl::string_view key, JsonValue v,
+                           const FieldPath& at, T& out) {
+  if (key == "bindingConditions") reader.Strings(v, at, out.binding_conditions);
+  if (key == "bindingFailureConditions") reader.Strings(v, at, out.binding_failure_conditions);
 }
 
 // One of the fields that say which nodes can use devices.
@@ -227,7 +217,8 @@ void ReadNodeScope(JsonReader& reader, absl::string_view key, JsonValue v, const
 void ReadDevice(JsonReader& reader, JsonValue value, const FieldPath& path, model::Device& out) {
   reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
     const FieldPath at = path.Field(key);
-    ReadUnusable(reader, key, v, at, out.unusable);
+    ReadBindingConditions(reader, key, v, at, out);
+    if (key == "allowMultipleAllocations") reader.Bool(v, at, out.for_several);
     ReadNodeScope(reader, key, v, at, out.nodes);
     if (key == "bindsToNode") reader.Bool(v, at, out.binds_to_node);
     if (key == "name") reader.String(v, at, out.name);
@@ -396,6 +387,28 @@ void ReadResult(JsonReader& reader, JsonValue value, const FieldPath& path,
     if (key == "pool") reader.String(v, at, out.pool);
     if (key == "device") reader.String(v, at, out.device);
     if (key == "adminAccess") reader.Bool(v, at, out.admin_access);
+    ReadBindingConditions(reader, key, v, at, out);
+  });
+}
+
+void ReadReport(JsonReader& reader, JsonValue value, const FieldPath& path,
+                model::DeviceReport& out) {
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    const FieldPath at = path.Field(key);
+    if (key == "driver") reader.String(v, at, out.driver);
+    if (key == "pool") reader.String(v, at, out.pool);
+    if (key == "device") reader.String(v, at, out.device);
+    if (key != "conditions") return;
+    reader.Items(v, at, [&](size_t i, JsonValue item) {
+      const FieldPath of = at.Item(i);
+      model::DeviceCondition& condition = out.conditions.emplace_back();
+      reader.Fields(item, of, [&](absl::string_view field, JsonValue text) {
+        if (field == "type") reader.String(text, of.Field(field), condition.type);
+        if (field == "status") condition.is_true = reader.Text(text, of.Field(field)) == "True";
+        if (field == "reason") reader.String(text, of.Field(field), condition.reason);
+        if (field == "message") reader.String(text, of.Field(field), condition.message);
+      });
+    });
   });
 }
 
@@ -404,6 +417,7 @@ void ReadAllocation(JsonReader& reader, JsonValue value, const FieldPath& path,
   reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
     const FieldPath at = path.Field(key);
     if (key == "nodeSelector") return ReadNodeSelector(reader, v, at, out.node_terms);
+    if (key == "allocationTimestamp") return reader.Time(v, at, out.allocated_at);
     if (key != "devices") return;
     reader.Fields(v, at, [&](absl::string_view field, JsonValue list) {
       if (field != "results") return;
@@ -422,6 +436,11 @@ void ReadClaimStatus(JsonReader& reader, JsonValue value, const FieldPath& path,
     if (key == "allocation") {
       out.allocated = true;
       ReadAllocation(reader, v, at, out);
+    }
+    if (key == "devices") {
+      reader.Items(v, at, [&](size_t i, JsonValue item) {
+        ReadReport(reader, item, at.Item(i), out.reports.emplace_back());
+      });
     }
     if (key == "reservedFor") {
       reader.Items(v, at, [&](size_t i, JsonValue item) {
@@ -483,6 +502,7 @@ void Read(JsonReader& reader, JsonValue value, model::ResourceClaim& out) {
     if (key == "spec") ReadClaimSpec(reader, v, at, out);
     if (key == "status") ReadClaimStatus(reader, v, at, out);
   });
+  model::KeepBindingConditions(out);
   out.invalid = reader.problems().Text();
 }
 

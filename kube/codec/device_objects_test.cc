@@ -149,25 +149,76 @@ TEST(DeviceObjects, ReadsClaims) {
   EXPECT_FALSE(claim.allocated);
 }
 
-TEST(DeviceObjects, DevicesThatCannotBeGivenAwayAloneSayWhy) {
+TEST(DeviceObjects, DevicesForSeveralClaimsMayNotBeGiven) {
   struct Case {
     const char* field;
-    const char* why;
+    bool may_be_given;
   };
   const Case cases[] = {
-      {R"("attributes":{})", ""},
-      {R"("bindingConditions":["attached"])", "binding conditions"},
-      {R"("allowMultipleAllocations":false)", ""},
-      {R"("allowMultipleAllocations":true)", "several claims"},
-      {R"("nodeName":"other")", ""},
+      {R"("attributes":{})", true},
+      {R"("bindingConditions":["attached"])", true},
+      {R"("allowMultipleAllocations":false)", true},
+      {R"("allowMultipleAllocations":true)", false},
+      {R"("nodeName":"other")", true},
   };
   for (const Case& c : cases) {
     const auto slice = Decode<model::ResourceSlice>(
         Doc("ResourceSlice", absl::StrCat(R"("spec":{"devices":[{"name":"0",)", c.field, "}]}")));
+    EXPECT_EQ(slice.invalid, "");
     ASSERT_EQ(slice.devices.size(), 1) << c.field;
-    EXPECT_THAT(slice.devices[0].unusable, HasSubstr(c.why)) << c.field;
-    EXPECT_EQ(slice.devices[0].unusable.empty(), *c.why == '\0') << c.field;
+    EXPECT_EQ(slice.devices[0].MayBeGiven(), c.may_be_given) << c.field;
   }
+}
+
+TEST(DeviceObjects, ReadsWhatADeviceWaitsForBeforeItIsReady) {
+  const auto slice = Decode<model::ResourceSlice>(
+      Doc("ResourceSlice",
+          R"("spec":{"devices":[{"name":"0","bindingConditions":["Attached","Powered"],)"
+          R"("bindingFailureConditions":["Failed"]}]})"));
+  EXPECT_EQ(slice.invalid, "");
+  EXPECT_THAT(slice.devices.at(0).binding_conditions, ElementsAre("Attached", "Powered"));
+  EXPECT_THAT(slice.devices[0].binding_failure_conditions, ElementsAre("Failed"));
+}
+
+// Of what drivers report, conditions that a device waits for are kept, whatever comes first.
+TEST(DeviceObjects, ReadsWhatDriversReportOfAllocatedDevices) {
+  const auto claim = Decode<model::ResourceClaim>(
+      Doc("ResourceClaim",
+          R"("status":{"devices":[{"driver":"d.io","pool":"p","device":"0","data":{"any":[1]},)"
+          R"("conditions":[{"type":"Attached","status":"True","reason":"R","message":"m",)"
+          R"("lastTransitionTime":"2026-11-01T00:00:00Z"},{"type":"Failed","status":"Unknown"},)"
+          R"({"type":"Ready","status":"True"}]},{"driver":"d.io","pool":"p","device":"1",)"
+          R"("conditions":[{"type":"Attached","status":"True"}]}],"allocation":{)"
+          R"("allocationTimestamp":"2026-11-01T00:00:05Z","devices":{"results":[{"request":"r",)"
+          R"("driver":"d.io","pool":"p","device":"0","bindingConditions":["Attached"],)"
+          R"("bindingFailureConditions":["Failed"]},{"request":"r","driver":"d.io","pool":"p",)"
+          R"("device":"1"}]}}})"));
+  EXPECT_EQ(claim.invalid, "");
+  EXPECT_EQ(claim.allocated_at,
+            absl::FromCivil(absl::CivilSecond(2026, 11, 1, 0, 0, 5), absl::UTCTimeZone()));
+  ASSERT_EQ(claim.devices.size(), 2u);
+  EXPECT_THAT(claim.devices[0].binding_conditions, ElementsAre("Attached"));
+  EXPECT_THAT(claim.devices[0].binding_failure_conditions, ElementsAre("Failed"));
+  EXPECT_THAT(claim.reports, ElementsAre(model::DeviceReport{
+                                 "d.io", "p", "0", {{"Attached", true, "R", "m"}, {"Failed"}}}));
+}
+
+TEST(DeviceObjects, AnAllocationRepeatsTheConditionsOfTheDeviceAndSaysWhen) {
+  const absl::Time at =
+      absl::FromCivil(absl::CivilSecond(2026, 11, 1, 0, 0, 5), absl::UTCTimeZone());
+  model::ReserveClaim write;
+  write.ns = write.name = "c";
+  EXPECT_THAT(EncodeReserveClaim(write, at).body, ::testing::Not(HasSubstr("allocationTimestamp")))
+      << "it is allocated already";
+  write.allocate = true;
+  write.allocation.devices = {{"r", "d.io", "p", "0"}};
+  EXPECT_THAT(EncodeReserveClaim(write, at).body, ::testing::Not(HasSubstr("binding")));
+  write.allocation.devices[0].binding_conditions = {"Attached", "Powered"};
+  write.allocation.devices[0].binding_failure_conditions = {"Failed"};
+  EXPECT_THAT(EncodeReserveClaim(write, at).body,
+              ::testing::AllOf(HasSubstr(R"("bindingConditions":["Attached","Powered"],)"
+                                         R"("bindingFailureConditions":["Failed"]})"),
+                               HasSubstr(R"("allocationTimestamp":"2026-11-01T00:00:05Z")")));
 }
 
 TEST(DeviceObjects, WhatAnAllocationRepeatsIsKeptAsItIs) {
@@ -374,7 +425,8 @@ TEST(DeviceObjects, ATolerationIsAllocatedWithItsSeconds) {
   write.ns = write.name = "c";
   write.allocate = true;
   write.allocation.devices = {{"r", "d.io", "p", "0", claim.requests[0].tolerations}};
-  EXPECT_THAT(EncodeReserveClaim(write).body, HasSubstr(absl::StrCat("\"tolerations\":", text)));
+  EXPECT_THAT(EncodeReserveClaim(write, absl::UnixEpoch()).body,
+              HasSubstr(absl::StrCat("\"tolerations\":", text)));
 }
 
 TEST(DeviceObjects, AnAllocationIsWrittenWithTheNodesThatCanUseIt) {
@@ -383,7 +435,7 @@ TEST(DeviceObjects, AnAllocationIsWrittenWithTheNodesThatCanUseIt) {
   write.allocate = true;
   const auto written = [&](std::vector<model::NodeSelectorTerm> terms) {
     write.allocation.node_terms = std::move(terms);
-    return EncodeReserveClaim(write).body;
+    return EncodeReserveClaim(write, absl::UnixEpoch()).body;
   };
   EXPECT_THAT(written({}), ::testing::Not(HasSubstr("nodeSelector")));
   EXPECT_THAT(written({model::TermOfNode("n")}),

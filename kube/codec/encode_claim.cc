@@ -1,8 +1,10 @@
 // Writes about ResourceClaims (resource.k8s.io/v1): what a scheduler must write before their pods
 // are bound (k8s.io/kubernetes pkg/scheduler/framework/plugins/dynamicresources).
 #include <algorithm>
+#include <optional>
 
 #include "kube/codec/encode_parts.h"
+#include "kube/codec/format_time.h"
 #include "kube/transport/http.h"
 #include "scheduler/model/devices.h"
 
@@ -46,19 +48,29 @@ void WriteConfig(JsonWriter& json, const std::vector<model::ClaimAllocation::Con
   json.EndArray();
 }
 
-void WriteAllocation(JsonWriter& json, const model::ClaimAllocation& allocation) {
+// `at`: when it is made; none: unknown.
+void WriteAllocation(JsonWriter& json, const model::ClaimAllocation& allocation,
+                     std::optional<absl::Time> at) {
   json.Key("allocation").BeginObject().Key("devices").BeginObject().Key("results").BeginArray();
   for (const model::AllocatedDevice& device : allocation.devices) {
     json.BeginObject().Field("request", device.request).Field("driver", device.driver);
     json.Field("pool", device.pool).Field("device", device.device);
     if (device.admin_access) json.Key("adminAccess").Bool(true);
     if (!device.tolerations.empty()) json.Key("tolerations").Raw(device.tolerations);
+    if (!device.binding_conditions.empty()) {
+      WriteStrings(json, "bindingConditions", device.binding_conditions);
+    }
+    if (!device.binding_failure_conditions.empty()) {
+      WriteStrings(json, "bindingFailureConditions", device.binding_failure_conditions);
+    }
     json.EndObject();
   }
   json.EndArray();
   WriteConfig(json, allocation.config);
   json.EndObject();
   WriteNodeSelector(json, *allocation.node_terms);
+  // From it on, any scheduler gives the devices as long as it does to become ready.
+  if (at.has_value()) json.Field("allocationTimestamp", FormatSeconds(*at));
   json.EndObject();
 }
 
@@ -89,12 +101,12 @@ EncodedWrite EncodeClaimFinalizers(const model::ReserveClaim& action) {
   return {"PATCH", ClaimPath(action), kMergePatch, json.Take()};
 }
 
-EncodedWrite EncodeReserveClaim(const model::ReserveClaim& action) {
+EncodedWrite EncodeReserveClaim(const model::ReserveClaim& action, absl::Time request_time) {
   JsonWriter json;
   json.BeginObject().Key("metadata").BeginObject();
   WritePreconditions(json, action);
   json.EndObject().Key("status").BeginObject();
-  if (action.allocate) WriteAllocation(json, action.allocation);
+  if (action.allocate) WriteAllocation(json, action.allocation, request_time);
   json.Key("reservedFor").BeginArray();
   for (const model::ReserveClaim::Consumer& pod : action.pods) {
     json.BeginObject().Field("resource", "pods").Field("name", pod.name).Field("uid", pod.uid);
@@ -119,7 +131,8 @@ std::string EncodeClaimStatus(const model::ResourceClaim& claim, absl::string_vi
   json.BeginObject();
   if (claim.allocated) {
     WriteAllocation(json,
-                    {std::string(node), claim.devices, {}, std::vector{model::TermOfNode(node)}});
+                    {std::string(node), claim.devices, {}, std::vector{model::TermOfNode(node)}},
+                    claim.allocated_at);
   }
   if (!claim.reserved_for.empty()) {
     json.Key("reservedFor").BeginArray();

@@ -36,14 +36,15 @@ class ClaimProtocol final : public WriteProtocol {
         write_(wanted_),
         what_(absl::StrCat("reserve claim ", model::Key(wanted_.ns, wanted_.name))) {}
 
-  HttpRequest Next(absl::Time) override {
+  HttpRequest Next(absl::Time now) override {
     if (look_) {
       HttpRequest request =
           GetRequest(NamespacedPath(model::Kind::kResourceClaim, wanted_.ns, wanted_.name));
       request.accept = kJson;
       return request;
     }
-    return ToRequest(NeedsFinalizer() ? EncodeClaimFinalizers(write_) : EncodeReserveClaim(write_));
+    return ToRequest(NeedsFinalizer() ? EncodeClaimFinalizers(write_)
+                                      : EncodeReserveClaim(write_, now));
   }
 
   Decision OnAnswer(const WriteAnswer& answer) override {

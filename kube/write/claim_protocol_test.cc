@@ -209,7 +209,8 @@ TEST_F(ClaimProtocolTest, FirstTheFinalizerThenTheStatusEachWithItsVersion) {
           R"({"request":"r","driver":"d.io","pool":"n1","device":"0"},)",
           R"({"request":"r","driver":"d.io","pool":"n1","device":"1"}]},)",
           R"("nodeSelector":{"nodeSelectorTerms":[{"matchFields":[{"key":"metadata.name",)",
-          R"("operator":"In","values":["n1"]}]}]}},)",
+          R"("operator":"In","values":["n1"]}]}]},"allocationTimestamp":)",
+          R"("1970-01-01T00:00:00Z"},)",
           R"("reservedFor":[{"resource":"pods","name":"p","uid":"pod-uid"}]}})"));
   const Decision decision =
       Answer(Claim({.version = "7", .devices = {"0", "1"}, .pods = {"pod-uid"}}));
@@ -245,7 +246,7 @@ TEST(EncodeClaim, ConfigurationAndTolerationsAreRepeated) {
       {true, {{"r"}, R"({"driver":"d.io","parameters":{"a":1}})"}},
       {false, {{}, R"({"driver":"d.io","parameters":{"b":2}})"}},
   };
-  const std::string body = EncodeReserveClaim(claim).body;
+  const std::string body = EncodeReserveClaim(claim, absl::UnixEpoch()).body;
   EXPECT_THAT(body, HasSubstr(R"("device":"0","tolerations":[{"key":"k","operator":"Exists"}]})"));
   EXPECT_THAT(
       body,

@@ -296,6 +296,21 @@ bool Framework::FilterNodeUsage(const Context& context, const state::NodeInfo& n
   return true;
 }
 
+Framework::ClassPoints Framework::PointsThatApply(const state::PodClass& pod_class) const {
+  const Run& run = RunOf(pod_class);
+  ClassPoints points;
+  for (const Filterer& filter : run.filters) {
+    if (filter.plugin->FilterApplies(pod_class)) points.filters.push_back(filter.plugin);
+  }
+  for (const Scorer& score : run.scores) {
+    if (score.plugin->ScoreApplies(pod_class)) points.scores.push_back(score.plugin);
+  }
+  for (const NormalizedScorer& score : run.normalized) {
+    if (score.plugin->ScoreApplies(pod_class)) points.normalized.push_back(score.plugin);
+  }
+  return points;
+}
+
 ClassPlugins Framework::PluginsOf(const state::PodClass& pod_class) const {
   const Run& run = RunOf(pod_class);
   ClassPlugins found;

@@ -340,6 +340,14 @@ class Framework {
   // Only the filters that depend on what is on this node, too.
   bool FilterNodeUsage(const Context& context, const state::NodeInfo& node, Status* why) const;
 
+  // Each filter and each score that applies to the class, in order: for measurements. O(filters +
+  // scores).
+  struct ClassPoints {
+    std::vector<const FilterPlugin*> filters;
+    std::vector<const ScorePlugin*> scores;
+    std::vector<const NormalizedScorePlugin*> normalized;
+  };
+  [[nodiscard]] ClassPoints PointsThatApply(const state::PodClass& pod_class) const;
   // Those that look at the class. O(filters + scores).
   [[nodiscard]] ClassPlugins PluginsOf(const state::PodClass& pod_class) const;
 

@@ -3,8 +3,8 @@
 //
 // The types contain the fields that decisions read, and the fields that an allocation has to
 // repeat. `invalid` of a claim names what we do not understand in it (capacity); a pod with such
-// a claim is refused with that text. No claim gets a device with `unusable`, which names what we do
-// not understand in the device.
+// a claim is refused with that text. No claim gets a device with `unusable`, which names what is
+// wrong with its pool, nor one that is `for_several` claims at once.
 //
 // Thread-safety: plain values.
 #pragma once
@@ -17,6 +17,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "base/shared.h"
 #include "scheduler/model/object_meta.h"
 #include "scheduler/model/selector.h"
@@ -129,7 +130,14 @@ struct Device {
   std::vector<CounterUse> uses = {};
   NodeScope nodes = {};        // its own, if the slice leaves it to the devices
   bool binds_to_node = false;  // once it is allocated for a pod, only the pod's node can use it
+  // allowMultipleAllocations: claims share its capacity. Nothing here counts that.
+  bool for_several = false;
+  // As of AllocatedDevice.
+  std::vector<std::string> binding_conditions = {};
+  std::vector<std::string> binding_failure_conditions = {};
   friend bool operator==(const Device&, const Device&) = default;
+
+  [[nodiscard]] bool MayBeGiven() const { return unusable.empty() && !for_several; }
 };
 
 struct ResourceSlice {
@@ -178,7 +186,25 @@ struct AllocatedDevice {
   std::string driver, pool, device;
   std::string tolerations = {};  // of the request
   bool admin_access = false;     // the device is not taken by it
+  // Conditions that the driver reports of the device after the allocation (DeviceReport). The pods
+  // of the claim are bound once all of the first are True. If there are some of these, one of the
+  // second that is True says that the device will not do.
+  std::vector<std::string> binding_conditions = {};
+  std::vector<std::string> binding_failure_conditions = {};
   friend bool operator==(const AllocatedDevice&, const AllocatedDevice&) = default;
+};
+
+// What a driver says of a device that a claim has (status.devices).
+struct DeviceCondition {
+  std::string type;
+  bool is_true = false;
+  std::string reason = {}, message = {};
+  friend bool operator==(const DeviceCondition&, const DeviceCondition&) = default;
+};
+struct DeviceReport {
+  std::string driver, pool, device;
+  std::vector<DeviceCondition> conditions = {};
+  friend bool operator==(const DeviceReport&, const DeviceReport&) = default;
 };
 
 // What is written to status.allocation of a claim.
@@ -202,6 +228,8 @@ struct ResourceClaim {
   std::vector<DeviceConfig> config;
   bool allocated = false;  // status.allocation is there
   std::vector<AllocatedDevice> devices;
+  std::optional<absl::Time> allocated_at;  // as the allocation says
+  std::vector<DeviceReport> reports;       // of devices with binding conditions
   // Where the claim can be used, as status.allocation.nodeSelector: any of the terms; empty:
   // anywhere.
   std::vector<NodeSelectorTerm> node_terms;

@@ -1,6 +1,7 @@
 #include "scheduler/plugins/dynamic_resources.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,7 @@
 #include "scheduler/plugins/normalize.h"
 #include "scheduler/state/device_placement.h"
 #include "scheduler/state/extended_claims.h"
+#include "scheduler/state/left_out_devices.h"
 #include "scheduler/state/promised_devices.h"
 
 namespace fairlead::plugins {
@@ -120,6 +122,16 @@ absl::StatusOr<state::PlacedDevices> Place(const Context& context, const state::
                              promises.demands.empty() ? nullptr : &besides);
 }
 
+// Of what the node has for the pod: the devices that are given to no claim.
+std::string LeftOut(const Context& context, const state::NodeInfo& node) {
+  std::string detail;
+  for (const auto& [name, amount] : OpenDemands(context)) {
+    detail = state::LeftOutOn(context.state.devices(), node.name(), name);
+    if (!detail.empty()) break;
+  }
+  return detail;
+}
+
 // Of a request with alternatives (FirstAvailableDeviceRequestMaxSize of resource.k8s.io/v1, the
 // most that one may list).
 constexpr int64_t kMostAlternatives = 8;
@@ -170,13 +182,12 @@ int64_t WorthOf(const Context& context, const state::NodeInfo& node) {
   return worth;
 }
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<framework::Plugin>> DynamicResources::Make(
-    absl::string_view args_json) {
-  std::string filter_timeout = "10s", binding_timeout = "10m";
+// Of the arguments, which are checked.
+absl::StatusOr<absl::Duration> ReadBindingTimeout(absl::string_view args_json) {
+  std::string filter_timeout = "10s";
+  std::string binding_timeout = absl::FormatDuration(DynamicResources::kDefaultBindingTimeout);
   FAIRLEAD_RETURN_IF_ERROR(
-      ReadArgs(kName, args_json,
+      ReadArgs(DynamicResources::kName, args_json,
                {{"filterTimeout", &filter_timeout}, {"bindingTimeout", &binding_timeout}}));
   absl::Duration timeout;
   if (!absl::ParseDuration(filter_timeout, &timeout) || timeout < absl::ZeroDuration()) {
@@ -185,7 +196,27 @@ absl::StatusOr<std::unique_ptr<framework::Plugin>> DynamicResources::Make(
   if (!absl::ParseDuration(binding_timeout, &timeout) || timeout < absl::Seconds(1)) {
     return BadArg("args.bindingTimeout", "must be a duration of at least 1 second");
   }
+  return timeout;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<framework::Plugin>> DynamicResources::Make(
+    absl::string_view args_json) {
+  FAIRLEAD_RETURN_IF_ERROR(ReadBindingTimeout(args_json).status());
   return std::make_unique<DynamicResources>();
+}
+
+absl::StatusOr<absl::Duration> DeviceTimeoutOf(const std::vector<framework::Profile>& profiles) {
+  std::optional<absl::Duration> longest;
+  for (const framework::Profile& profile : profiles) {
+    for (const framework::ProfilePlugin& plugin : profile.plugins) {
+      if (plugin.name != DynamicResources::kName) continue;
+      FAIRLEAD_ASSIGN_OR_RETURN(const absl::Duration timeout, ReadBindingTimeout(plugin.args_json));
+      longest = std::max(longest.value_or(timeout), timeout);
+    }
+  }
+  return longest.value_or(DynamicResources::kDefaultBindingTimeout);
 }
 
 bool DynamicResources::Filter(const Context& context, const state::NodeInfo& node,
@@ -206,6 +237,7 @@ bool DynamicResources::Filter(const Context& context, const state::NodeInfo& nod
     case state::ChoiceOutcome::kFound:
       return true;
     case state::ChoiceOutcome::kNone:
+      if (why != nullptr) why->detail = LeftOut(context, node);
       return Refuse(why, Code::kUnschedulable, kNotHere);
     case state::ChoiceOutcome::kGaveUp:
       return Refuse(why, Code::kUnschedulable, kTooMany);

@@ -8,11 +8,14 @@
 //  Score: as upstream (computeScore): 8 for each request with alternatives (firstAvailable) that
 //    gets its first one on the node, 7 for the second and so on, normalised by the most that a node
 //    has. 0 for a pod whose claims all hold their devices.
-// Args as upstream's, checked and without effect: {"filterTimeout", "bindingTimeout"}.
-// Thread-safety: stateless. Complexity: O(devices of the node x requests of the pod), and the bound
-// of state/device_choice.h.
+// Args as upstream's: bindingTimeout (10m), how long after their allocation devices may do to
+// become ready; filterTimeout, checked and without effect. Thread-safety: stateless. Complexity:
+// O(devices of the node x requests of the pod), and the bound of state/device_choice.h.
 #pragma once
 
+#include <vector>
+
+#include "absl/time/time.h"
 #include "scheduler/framework/binding_points.h"
 
 namespace fairlead::plugins {
@@ -22,6 +25,7 @@ class DynamicResources final : public framework::FilterPlugin,
                                public framework::PreparingPlugin {
  public:
   static constexpr char kName[] = "DynamicResources";
+  static constexpr absl::Duration kDefaultBindingTimeout = absl::Minutes(10);
   static absl::StatusOr<std::unique_ptr<framework::Plugin>> Make(absl::string_view args_json);
 
   [[nodiscard]] absl::string_view Name() const override { return kName; }
@@ -46,5 +50,8 @@ class DynamicResources final : public framework::FilterPlugin,
   void ScoreKinds(const framework::Context& context, absl::Span<const framework::Kind> kinds,
                   absl::Span<int64_t> scores) const override;
 };
+
+// bindingTimeout of the plugin in these profiles: the longest; upstream's default if it is in none.
+absl::StatusOr<absl::Duration> DeviceTimeoutOf(const std::vector<framework::Profile>& profiles);
 
 }  // namespace fairlead::plugins

@@ -290,6 +290,51 @@ TEST_F(DynamicResourcesTest, SharesOfGpusAreRefusedWhereOnlyClaimsGetThem) {
   EXPECT_EQ(Why(*OnlyForShares("GpuKind"), "n1"), "X node(s) have no GPU to share");
 }
 
+// On this node there are others, which may be freed; the verdict says what is left out.
+TEST_F(DynamicResourcesTest, DevicesForSeveralClaimsAreNamedAndNotGiven) {
+  constexpr char kLeftOut[] =
+      " {devices of nic.io are for several claims at once (allowMultipleAllocations), and Fairlead "
+      "gives them to none}";
+  model::ResourceSlice slice = MakeSlice("n0", 2, "nic.io");
+  slice.devices[1].for_several = true;
+  state_.UpsertDeviceObject(slice);
+  state_.UpsertDeviceObject(MakeClaim("c", 1, "nic"));
+  Wait("c");
+  EXPECT_EQ(Why(*plugin_, "n0"), "");
+  state_.UpsertDeviceObject(Allocated(MakeClaim("held", 1, "first"), "n0", {"0"}, "nic.io"));
+  Runs("runs", "n0", "held");
+  EXPECT_EQ(Why(*plugin_, "n0"), std::string(kNotHere) + kLeftOut);
+  EXPECT_EQ(Why(*plugin_, "n0", Capacity::kEmpty), "");
+  // By numbers.
+  const auto fit = Only("NodeResourcesFit");
+  state_.UpsertDeviceObject(MakeClaim("two", 2, "nic"));
+  Wait("two");
+  EXPECT_EQ(Why(*fit, "n0"), absl::StrCat("X Insufficient deviceclass:nic", kLeftOut));
+  EXPECT_EQ(Why(*fit, "n1"), "");
+  // And of an extended resource.
+  model::DeviceClass gives = MakeDeviceClass("nic");
+  gives.extended_resource = "example.com/nic";
+  state_.UpsertDeviceObject(gives);
+  model::PodSpec spec;
+  spec.requests = {{"example.com/nic", 2}};
+  Waiting(spec);
+  EXPECT_EQ(Why(*fit, "n0"), absl::StrCat("X Insufficient example.com/nic", kLeftOut));
+}
+
+TEST(DynamicResourcesArgsTest, TheBindingTimeoutIsTheLongestOfTheProfiles) {
+  const auto with = [](const char* timeout) {
+    framework::Profile profile{"p"};
+    profile.plugins.push_back({"NodeName"});
+    if (*timeout == '\0') return profile;
+    profile.plugins.push_back(
+        {"DynamicResources", 1, absl::StrCat("{\"bindingTimeout\":\"", timeout, "\"}")});
+    return profile;
+  };
+  EXPECT_EQ(*DeviceTimeoutOf(std::vector{with("")}), absl::Minutes(10));
+  EXPECT_EQ(*DeviceTimeoutOf(std::vector{with("20s"), with("1m"), with("")}), absl::Minutes(1));
+  EXPECT_FALSE(DeviceTimeoutOf(std::vector{with("0s")}).ok());
+}
+
 TEST(DynamicResourcesArgsTest, Timeouts) {
   EXPECT_TRUE(DynamicResources::Make(R"({"filterTimeout":"0s","bindingTimeout":"5m"})").ok());
   EXPECT_EQ(DynamicResources::Make(R"({"filterTimeout":"-1s"})").status().message(),

@@ -8,6 +8,7 @@
 #include "scheduler/model/qualified_name.h"
 #include "scheduler/plugins/args.h"
 #include "scheduler/plugins/common.h"
+#include "scheduler/state/left_out_devices.h"
 
 namespace fairlead::plugins {
 
@@ -87,6 +88,7 @@ bool NodeResourcesFit::Filter(const framework::Context& context, const state::No
       why->code = Code::kUnschedulable;
       why->reason.clear();
       why->missing.clear();
+      why->detail.clear();
       fits = false;
     }
     if (request > node.allocatable[resource]) why->code = Code::kUnschedulableAndUnresolvable;
@@ -95,8 +97,11 @@ bool NodeResourcesFit::Filter(const framework::Context& context, const state::No
       pods = false;
       continue;
     }
-    absl::StrAppend(&why->reason, why->reason.empty() ? "" : ", ", "Insufficient ",
-                    context.state.resource_names().Name(resource));
+    const std::string& name = context.state.resource_names().Name(resource);
+    absl::StrAppend(&why->reason, why->reason.empty() ? "" : ", ", "Insufficient ", name);
+    if (why->detail.empty()) {
+      why->detail = state::LeftOutOn(context.state.devices(), node.name(), name);
+    }
   }
   if (!pods) {
     why->reason =

@@ -86,7 +86,9 @@ model::ClaimAllocation DeviceAllocator::AllocationOf(absl::string_view key) cons
     const std::string name = RequestName(claim.requests[i], taken.option);
     for (const NodeDevice* device : taken.devices) {
       out.devices.push_back({name, device->driver, device->pool, device->device.name,
-                             option.tolerations, option.admin_access});
+                             option.tolerations, option.admin_access,
+                             device->device.binding_conditions,
+                             device->device.binding_failure_conditions});
     }
     const auto device_class = classes_.find(option.device_class);
     if (device_class == classes_.end()) continue;

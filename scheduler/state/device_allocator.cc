@@ -1,6 +1,7 @@
 #include "scheduler/state/device_allocator.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -100,6 +101,7 @@ void DeviceAllocator::RefreshDemand(Demand& demand) {
     return true;
   };
   demand.usable = read();
+  left_out_.clear();
   inventory_.ForEachDevice([&](NodeDevice& device) { demand.Look(device); });
 }
 
@@ -211,6 +213,7 @@ bool DeviceAllocator::ForgetUnused(const std::set<std::string>& used) {
     if (kept.contains(name)) keep(shape);
   }
   const auto unused = [&](const auto& entry) { return !kept.contains(entry.first); };
+  left_out_.clear();
   const size_t forgotten = std::erase_if(demands_, unused) + std::erase_if(shapes_, unused);
   if (forgotten > 0) ++demand_version_;
   return forgotten > 0;
@@ -226,6 +229,32 @@ size_t DeviceAllocator::IndexOf(absl::string_view demand) const {
   return it == demands_.end() ? kMaxDemands : it->second.index;
 }
 
+const std::string& DeviceAllocator::LeftOut(absl::string_view demand) const {
+  if (left_out_of_ != inventory_.version()) left_out_.clear();
+  left_out_of_ = inventory_.version();
+  const auto known = left_out_.find(demand);
+  if (known != left_out_.end()) return known->second;
+  constexpr size_t kMaxNamed = 3;
+  const size_t index = IndexOf(demand);
+  std::set<std::string> left_out;
+  bool others = index == kMaxDemands;
+  inventory_.ForEachDevice([&](const NodeDevice& device) {
+    if (others || !device.suits[index]) return;
+    others = !device.device.for_several;
+    left_out.insert(device.key);
+  });
+  std::string text;
+  if (!others && !left_out.empty()) {
+    const size_t named = std::min(kMaxNamed, left_out.size());
+    text =
+        absl::StrJoin(left_out.begin(), std::next(left_out.begin(), static_cast<int>(named)), ", ");
+    if (named < left_out.size()) {
+      absl::StrAppend(&text, " and ", left_out.size() - named, " more");
+    }
+  }
+  return left_out_.emplace(std::string(demand), std::move(text)).first->second;
+}
+
 std::vector<std::pair<std::string, int64_t>> DeviceAllocator::CountDevices(
     absl::string_view node) const {
   std::vector<std::pair<std::string, int64_t>> counts;
@@ -237,7 +266,7 @@ std::vector<std::pair<std::string, int64_t>> DeviceAllocator::CountDevices(
   }
   for (const auto& [name, demand] : demands_) {
     const auto count = std::count_if(devices.begin(), devices.end(), [&](const NodeDevice* device) {
-      return device->device.unusable.empty() && device->suits[demand.index];
+      return device->device.MayBeGiven() && device->suits[demand.index];
     });
     if (count > 0) counts.emplace_back(name, count);
   }

@@ -6,9 +6,9 @@
 // settled by the exact devices (device_placement.h), which a claim takes when the pod that carries
 // it is placed.
 //
-// A node counts every usable device that it can use (model::Device::unusable). Of devices of no
-// single node that is an upper bound, which says nothing of other nodes: the exact devices decide.
-// A device is held once, whatever the nodes that can use it.
+// A node counts every device that it can use and that may be given (model::Device::MayBeGiven). Of
+// devices of no single node that is an upper bound, which says nothing of other nodes: the exact
+// devices decide. A device is held once, whatever the nodes that can use it.
 //
 // Of a device that a claim has by admin access, the claim holds a *view*: a key of its own, which
 // no other claim can want.
@@ -109,6 +109,10 @@ class DeviceAllocator {
   // In NodeDevice::suits, where it says whether the class and the selectors of the demand suit the
   // device; kMaxDemands if the demand is not known. Found out once, when either becomes known.
   [[nodiscard]] size_t IndexOf(absl::string_view demand) const;
+  // The devices that suit the demand, the first of them by name, if all of these are for several
+  // claims at once; empty if some are not, or none suits. Found out once after a change of a device
+  // or a class: O(devices). Valid until the next change.
+  [[nodiscard]] const std::string& LeftOut(absl::string_view demand) const;
   // {demand, devices of the node that suit it, tainted ones too} and {shape, its weight times the
   // claims that the node could have if it were empty}, by name.
   [[nodiscard]] std::vector<std::pair<std::string, int64_t>> CountDevices(
@@ -193,6 +197,8 @@ class DeviceAllocator {
   std::map<std::string, ClaimShape, std::less<>> shapes_;
   absl::flat_hash_map<std::string, std::string> holder_of_;  // by device key
   uint64_t demand_version_ = 0;
+  mutable std::map<std::string, std::string, std::less<>> left_out_;  // by demand, as of:
+  mutable uint64_t left_out_of_ = 0;                                  // DeviceInventory::version
 };
 
 }  // namespace fairlead::state

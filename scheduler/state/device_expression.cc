@@ -262,8 +262,7 @@ class Parser {
       if (TakeWord("driver")) return Make(ExpressionKind::kDriver, {});
       if (TakeWord("attributes")) return Make(ExpressionKind::kAttributes, {});
       if (TakeWord("capacity")) return Make(ExpressionKind::kCapacity, {});
-      // A device of which it is true is allocated to no claim.
-      if (TakeWord("allowMultipleAllocations")) return Literal(false);
+      if (TakeWord("allowMultipleAllocations")) return Make(ExpressionKind::kForSeveral, {});
     }
     text_ = from;
     return Wrong();

@@ -30,6 +30,7 @@ struct ExpressionQuantity {
 enum class ExpressionKind : uint8_t {
   kLiteral,
   kDriver,      // device.driver
+  kForSeveral,  // device.allowMultipleAllocations
   kAttributes,  // device.attributes: by domain
   kCapacity,    // device.capacity: by domain
   kMember,      // args[0] at the key args[1]: `a["b"]`, or `a.b`

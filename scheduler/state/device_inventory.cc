@@ -133,6 +133,7 @@ void DeviceInventory::RemoveNode(const std::string& name) {
 
 std::vector<std::string> DeviceInventory::RefreshPool(const PoolKey& key,
                                                       std::set<std::string> before) {
+  ++version_;
   std::set<std::string> nodes = std::move(before);
   DevicePool& pool = pools_.at(key);
   Forget(pool);
@@ -153,6 +154,7 @@ void DeviceInventory::Forget(DevicePool& pool) {
     const auto found = by_key_.find(device->key);
     std::erase(found->second, device.get());
     if (found->second.empty()) by_key_.erase(found);
+    if (device->device.for_several) --for_several_;
   }
 }
 
@@ -236,6 +238,8 @@ void DeviceInventory::AddDevice(const PoolKey& key, DevicePool& pool,
   ReadUses(pool, *added, counters);
   added->local = !added->nodes.name.empty() && (device.uses.empty() || pool.of_one_node);
   if (!device.uses.empty()) pool.partitions.push_back(added.get());
+  if (!device.binding_conditions.empty()) pool.has_conditions = true;
+  if (device.for_several) ++for_several_;
   if (added->nodes.name.empty()) {
     pool.of_many.push_back(added.get());
   } else {
@@ -337,8 +341,10 @@ DeviceInventory::NodeRow DeviceInventory::ReadNode(const std::string& node) cons
     }
   }
   std::sort(row.devices.begin(), row.devices.end(), [](const NodeDevice* a, const NodeDevice* b) {
-    return std::tie(a->driver, a->pool, a->device.name) <
-           std::tie(b->driver, b->pool, b->device.name);
+    const bool a_waits = !a->device.binding_conditions.empty();
+    const bool b_waits = !b->device.binding_conditions.empty();
+    return std::tie(a->of->has_conditions, a->driver, a->pool, a_waits, a->device.name) <
+           std::tie(b->of->has_conditions, b->driver, b->pool, b_waits, b->device.name);
   });
   std::set<const DevicePool*> ambiguous;
   for (const NodeDevice* device : row.devices) {
@@ -382,7 +388,7 @@ int64_t DeviceInventory::CountGpus(absl::string_view node) const {
   int64_t whole = 0;
   std::set<std::string> sets;
   for (const NodeDevice* device : DevicesOf(node)) {
-    if (!IsGpuDeviceClass(device->driver) || !device->device.unusable.empty() ||
+    if (!IsGpuDeviceClass(device->driver) || !device->device.MayBeGiven() ||
         device->nodes.name.empty()) {
       continue;
     }

@@ -12,12 +12,14 @@
 //   - incomplete (slices are missing), if it has devices of no single node, or counters for several
 //     nodes. Other pools give what there is of them, as in KAI; allocationMode All alone waits
 //     (KnowsAll).
+// A device for several claims at once (model::Device::for_several) is there, and is given to none.
 //
 // Thread-safety: the owner's. Complexity: a change costs the devices and the nodes of the pools
 // that it names, and a node's change costs the devices of no single node.
 #pragma once
 
 #include <bitset>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -57,6 +59,7 @@ struct DevicePool {
   bool of_one_node = true;       // all of these are of one and the same node
   bool of_single_nodes = true;   // each of these is of one node
   bool has_twins = false;        // a name is there twice; which nodes that concerns is not said
+  bool has_conditions = false;   // one of the devices has binding conditions
   std::string invalid;           // why it gives nothing
   std::vector<int64_t> counters_milli;
   std::vector<std::unique_ptr<NodeDevice>> devices;
@@ -83,7 +86,9 @@ class DeviceInventory {
   void RemoveNode(const std::string& name);
 
   // ---- of a node
-  // By driver, pool and name. Valid until the next change.
+  // By driver, pool and name. Pools in which a device has binding conditions are behind the others,
+  // and in them these devices: what is ready at once is taken first, as in upstream. Valid until
+  // the next change.
   [[nodiscard]] const std::vector<const NodeDevice*>& DevicesOf(absl::string_view node) const;
   // Whether every slice of the pools that the node could use is there and understood.
   [[nodiscard]] bool KnowsAll(absl::string_view node) const;
@@ -113,6 +118,11 @@ class DeviceInventory {
       }
     }
   }
+
+  // Grows with each change of a device.
+  [[nodiscard]] uint64_t version() const { return version_; }
+  // How many are for several claims at once.
+  [[nodiscard]] size_t for_several() const { return for_several_; }
 
   // Text of the first difference between what is remembered of nodes and the slices, or "".
   [[nodiscard]] std::string Check() const;
@@ -157,6 +167,8 @@ class DeviceInventory {
   [[nodiscard]] bool CanUse(const NodeDevice& device, absl::string_view node) const;
 
   const Look look_;
+  uint64_t version_ = 0;
+  size_t for_several_ = 0;
   std::map<std::string, model::ResourceSlice, std::less<>> slices_;
   std::map<std::string, model::DeviceTaintRule, std::less<>> rules_;
   std::map<std::string, model::StringMap, std::less<>> nodes_;  // labels, by name

@@ -161,7 +161,7 @@ class Question {
     for (size_t i = 0; demand < kMaxDemands && i < devices_.size(); ++i) {
       if (!devices_[i]->suits[demand]) continue;
       ++matching;
-      if (free[i] && devices_[i]->device.unusable.empty() &&
+      if (free[i] && devices_[i]->device.MayBeGiven() &&
           (tainted_too_ || !devices_[i]->barred[demand])) {
         option.devices.push_back(static_cast<int>(i));
       }

@@ -127,6 +127,8 @@ class Evaluation {
         return std::visit([](const auto& value) { return Value{value}; }, e.literal);
       case Kind::kDriver:
         return {std::string(driver_)};
+      case Kind::kForSeveral:
+        return {device_.for_several};
       case Kind::kAttributes:
       case Kind::kCapacity:
         return {Domains{e.kind == Kind::kCapacity}};

@@ -136,6 +136,7 @@ TEST(DeviceSelectorTest, ComparesWhatADeviceSays) {
   device.attributes["driver"].value = model::DeviceVersion{"12.4.1-rc.2+build"};
   device.attributes["odd"].value = model::DeviceVersion{"12.4"};
   device.capacity["memory"] = int64_t{40} << 30;
+  device.for_several = true;
   struct Case {
     const char* text;
     bool matches;
@@ -147,7 +148,8 @@ TEST(DeviceSelectorTest, ComparesWhatADeviceSays) {
       {"device.driver > \"a\"", true},
       {"device.driver in ['a', 'd.io']", true},
       {"device.driver in []", false},
-      {"device.allowMultipleAllocations", false},
+      {"device.allowMultipleAllocations", true},
+      {"device.allowMultipleAllocations == false", false},
       {"true", true},
       {"'true'", false},
       {"((device.driver == 'd.io'))", true},

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "queues/job_order.h"
+#include "scheduler/state/left_out_devices.h"
 
 namespace fairlead::engine {
 
@@ -340,6 +341,13 @@ Outcome& PendingPass::RecordUnmet(queues::QueueId leaf, const state::Workload& w
       const bool missing = !spec.missing_claim.empty();
       outcome.code = missing ? Code::kMissingObject : Code::kInvalidRequest;
       outcome.subject = missing ? spec.missing_claim : spec.claim_problem;
+    }
+    if (code == Code::kInsufficientCapacity && outcome.code == code) {
+      const std::string left_out = state::LeftOutEverywhere(in_.state.devices(), spec.requests);
+      if (!left_out.empty()) {
+        outcome.code = Code::kInvalidRequest;
+        outcome.subject = left_out;
+      }
     }
     // Nor one that extenders admit to no node: they are asked again, about all nodes.
     const model::NodeAnswers& answers = spec.node_answers;
