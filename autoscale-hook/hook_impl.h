@@ -45,6 +45,11 @@ class Hook::Impl {
   [[nodiscard]] absl::Duration ExpectedBoot(const model::NodeRequest& request) const {
     return boot_times_.Expect(request.instance_type, request.pool, options_.expected_boot);
   }
+  // Null: it has none that the catalogue knows.
+  [[nodiscard]] const Reservation* ReservationOf(const model::NodeRequest& request) const {
+    const InstanceType* type = catalogs_.Of(request).Find(request.instance_type);
+    return type == nullptr ? nullptr : type->FindReservation(request.reservation);
+  }
   int64_t GpusOf(const model::NodeRequest& request) const {
     return hook::GpusOf(request, catalogs_.Of(request));
   }
@@ -98,6 +103,7 @@ class Hook::Impl {
   void NoteSteady(StepContext& context);
   void LearnShapes(StepContext& context);
   void LearnOverhead(const StepContext& context);
+  void CountReserved(const StepContext& context);
   void ScaleDown(const Demand& demand, Evacuation* evacuation, StepContext& context);
   void AdoptOrphans(StepContext& context);
   void AdoptNode(const NodeUse& node, const Machine* lost, StepContext& context,
@@ -190,7 +196,12 @@ class Hook::Impl {
   std::vector<std::string> never_written_;   // rejected creations, to be withdrawn
   absl::flat_hash_set<std::string> linked_;  // requests whose purchase the guard knows
   std::map<std::string, Orphan> orphans_;    // names of requests that nodes have, and that are gone
-  std::map<std::tuple<std::string, std::string, std::string, bool, std::string>, int64_t> ordinals_;
+  // By type, pool, zone, spot, reservation and workload.
+  std::map<std::tuple<std::string, std::string, std::string, bool, std::string, std::string>,
+           int64_t>
+      ordinals_;
+  // Of each reservation, what no machine had in the last step.
+  std::map<std::string, int64_t> reserved_left_;
 };
 
 // So that the request still counts against the caps when its type has left the catalogue.

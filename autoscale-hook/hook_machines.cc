@@ -28,6 +28,7 @@ model::NodeRequest DecisionOf(const model::NodeRequest& request) {
   decision.instance_type = request.instance_type;
   decision.zone = request.zone;
   decision.spot = request.spot;
+  decision.reservation = request.reservation;
   decision.price_micro_usd_per_hour = request.price_micro_usd_per_hour;
   decision.price_known = request.price_known;
   decision.queue = request.queue;
@@ -43,6 +44,7 @@ model::NodeRequest RequestLike(const SteadyKind& kind) {
   request.pool = kind.pool;
   request.provider = kind.provider;
   request.instance_type = kind.instance_type;
+  request.reservation = kind.reservation;
   request.price_micro_usd_per_hour = kind.price_micro_usd_per_hour;
   request.meta.labels.Set(kRequestGpusLabel, absl::StrCat(kind.ordered_gpus));
   request.meta.labels.Set(kRequestGpuModelLabel, kind.gpu_model);
@@ -59,6 +61,9 @@ void AddTimes(const CapUsage& one, int64_t count, CapUsage& usage) {
   add(one.micro_usd_per_hour, usage.micro_usd_per_hour);
   for (const auto& [name, amount] : one.gpus_by_model) add(amount, usage.gpus_by_model[name]);
   for (const auto& [name, amount] : one.nodes_by_pool) add(amount, usage.nodes_by_pool[name]);
+  for (const auto& [name, amount] : one.nodes_by_reservation) {
+    add(amount, usage.nodes_by_reservation[name]);
+  }
 }
 
 }  // namespace
@@ -251,6 +256,7 @@ model::NodeRequest Hook::Impl::RequestOf(const NodeUse& orphan, const StepContex
   request.instance_type = orphan.instance_type;
   request.zone = orphan.zone;
   request.spot = orphan.spot;
+  request.reservation = orphan.reservation;
   request.provider = options_.provider;
   request.finalizers = {model::kMachineFinalizer};
   for (const model::NodePool* pool : context.pools) {
@@ -261,8 +267,7 @@ model::NodeRequest Hook::Impl::RequestOf(const NodeUse& orphan, const StepContex
   request.price_known = false;
   const InstanceType* type = catalogs_.Of(request).Find(orphan.instance_type);
   if (type == nullptr) return request;  // its price and its GPUs are unknown
-  const std::optional<int64_t>& price =
-      orphan.spot ? type->spot_micro_usd : type->on_demand_micro_usd;
+  const std::optional<int64_t> price = type->PriceOf(orphan.spot, orphan.reservation);
   request.price_known = price.has_value();
   request.price_micro_usd_per_hour = price.value_or(0);
   SetGpuLabels(*type, request);
@@ -309,6 +314,16 @@ void Hook::Impl::AdoptNode(const NodeUse& node, const Machine* lost, StepContext
   context.WakeAt(ledger_.Find(name)->creation.due());
   context.Do(model::CreateNodeRequest{request});
   context.out.created.push_back({std::move(request), model::Node(), /*adopted=*/true});
+}
+
+void Hook::Impl::CountReserved(const StepContext& context) {
+  CapsLeft left;
+  if (catalogs_.has_reservations()) {
+    left.AddReservations(MakeOffers(catalogs_, context.pools), UsageOf(context));
+  }
+  if (left.nodes_by_reservation == reserved_left_) return;
+  reserved_left_ = std::move(left.nodes_by_reservation);
+  ++offers_version_;
 }
 
 void Hook::Impl::ScaleDown(const Demand& demand, Evacuation* evacuation, StepContext& context) {

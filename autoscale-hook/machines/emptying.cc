@@ -136,14 +136,14 @@ std::vector<NodeEmptying::Candidate> NodeEmptying::Candidates(StepContext& conte
     const model::NodeRequest& request = view.request();
     const bool may_be = IsReady(view) && view.ready() && view.surplus.empty() &&
                         view.nodes.size() == 1 && !IsDisrupted(view) && view.node()->needed &&
-                        HasOnlyPods(view) && request.price_known &&
+                        HasOnlyPods(view) && request.reservation.empty() && request.price_known &&
                         request.price_micro_usd_per_hour > 0 && pool_permits(request.pool);
     if (may_be) add(*view.machine, view.node()->name);
   }
   absl::flat_hash_map<const SteadyKind*, bool> permits;
   for (const auto& [kind, count] : context.ledger.steady().kinds()) {
-    permits[&kind] =
-        kind.by_pods_alone && kind.price_micro_usd_per_hour > 0 && pool_permits(kind.pool);
+    permits[&kind] = kind.by_pods_alone && kind.reservation.empty() &&
+                     kind.price_micro_usd_per_hour > 0 && pool_permits(kind.pool);
   }
   context.ledger.steady().ForEach([&](const SteadyKind& kind, const Machine& machine) {
     if (permits.at(&kind)) add(machine, machine.desired.node_name);

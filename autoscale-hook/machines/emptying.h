@@ -2,7 +2,8 @@
 //
 //   Underutilized  the NodePool permits it (consolidationPolicy), its pods may be moved and find
 //                  room on other nodes, and the node's price for `consolidation_horizon` is more
-//                  than what evicting them costs (Occupants::lost_work at that price). It was so at
+//                  than what evicting them costs (Occupants::lost_work at that price); a reserved
+//                  machine is paid for all the same, so it is not emptied. It was so at
 //                  each look for the pool's consolidateAfter. Nodes are chosen together, those that
 //                  cost the least first, and the next ones only when these are gone. None is chosen
 //                  while workloads wait for nodes, while machines come, or while many nodes are not

@@ -52,6 +52,7 @@ std::optional<SteadyKind> SteadyKindOf(const MachineView& view) {
                     request.provider,
                     request.queue,
                     std::string(request.meta.labels.Get(kRequestGpuModelLabel)),
+                    request.reservation,
                     request.price_micro_usd_per_hour,
                     *gpus,
                     GpusOnNode(view.node()->allocatable),

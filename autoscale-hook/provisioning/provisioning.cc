@@ -30,6 +30,7 @@ std::string RequestName(const Offer& offer, const std::string& workload, int64_t
   StableHash hash;
   hash.Add(offer.type->name).Add(offer.pool->meta.name).Add(offer.zone);
   hash.Add(static_cast<int64_t>(offer.spot)).Add(workload).Add(ordinal);
+  if (offer.reservation != nullptr) hash.Add(offer.reservation->name);
   return absl::StrCat("fl-", hash.Hex());
 }
 
@@ -131,6 +132,7 @@ model::NodeRequest Hook::Impl::RequestFor(const PlannedNode& node, const Planned
   request.instance_type = offer.type->name;
   request.zone = offer.zone;
   request.spot = offer.spot;
+  if (offer.reservation != nullptr) request.reservation = offer.reservation->name;
   request.price_micro_usd_per_hour = offer.price_micro_usd_per_hour;
   request.finalizers = {model::kMachineFinalizer};
   std::string first;
@@ -144,7 +146,8 @@ model::NodeRequest Hook::Impl::RequestFor(const PlannedNode& node, const Planned
       request.reason_workloads.push_back(item.workload);
     }
   }
-  int64_t& ordinal = ordinals_[{offer.type->name, request.pool, offer.zone, offer.spot, first}];
+  int64_t& ordinal = ordinals_[{offer.type->name, request.pool, offer.zone, offer.spot,
+                                request.reservation, first}];
   do {
     request.meta.name = RequestName(offer, first, ordinal++);
   } while (!ledger_.IsFree(request.meta.name));
@@ -314,6 +317,7 @@ PlanInput Hook::Impl::MakePlanInput(const StepContext& context,
   AddOffers(context.pools, context.now, input);
   usage = UsageOf(context);
   input.caps = CapsLeftBeside(usage, context.pools);
+  input.caps.AddReservations(input.offers, usage);
   for (const QueueCap* cap : queue_caps) {
     const CapUsage of_queue = UsageOf(context, &cap->queues);
     CapLimits limits;

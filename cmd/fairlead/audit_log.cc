@@ -29,7 +29,8 @@ void AddWhat(JsonWriter& json, const model::CreateNodeRequest& create) {
   json.Field("nodeRequest", request.meta.name).Field("instanceType", request.instance_type);
   json.FieldUnlessEmpty("zone", request.zone).FieldUnlessEmpty("nodePool", request.pool);
   json.Field("provider", request.provider);
-  json.Field("capacityType", request.spot ? "spot" : "on-demand");
+  json.Field("capacityType", request.CapacityType());
+  json.FieldUnlessEmpty("reservation", request.reservation);
   json.Key("priceUsdPerHour");
   if (request.price_known) {
     const int64_t price = request.price_micro_usd_per_hour;

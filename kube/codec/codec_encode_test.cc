@@ -250,6 +250,7 @@ TEST(EncodeTest, NodeRequestReadsBackAsItWas) {
   EXPECT_EQ(got.instance_type, "gpu-8");
   EXPECT_EQ(got.zone, "z1");
   EXPECT_TRUE(got.spot);
+  EXPECT_EQ(got.reservation, "");
   EXPECT_EQ(got.price_micro_usd_per_hour, 3912000);
   EXPECT_EQ(got.queue, "team-a");
   EXPECT_EQ(got.reason_workloads, request.reason_workloads);
@@ -277,6 +278,19 @@ std::string Patched(const std::string& patch) {
                     "\":", value);
   }
   return absl::StrCat(R"({"metadata":{"name":"nr-1"},"status":)", status, "}}");
+}
+
+TEST(EncodeTest, NodeRequestOfAReservationReadsBack) {
+  model::NodeRequest request = Request();
+  request.spot = false;
+  request.reservation = "cr-1";
+  const EncodedWrite write = EncodeCreateNodeRequest(request);
+  EXPECT_TRUE(absl::StrContains(write.body, R"("reservation":"cr-1")")) << write.body;
+  const absl::StatusOr<Object> object = DecodeObject(model::Kind::kNodeRequest, kJson, write.body);
+  ASSERT_TRUE(object.ok()) << object.status();
+  const auto& got = std::get<model::NodeRequest>(*object);
+  EXPECT_EQ(got.reservation, "cr-1");
+  EXPECT_STREQ(got.CapacityType(), "reserved");
 }
 
 TEST(EncodeTest, NodeRequestKeepsItsFinalizerAndAnUnknownPrice) {

@@ -233,6 +233,7 @@ EncodedWrite EncodeCreateNodeRequest(const model::NodeRequest& request) {
   json.FieldUnlessEmpty("pool", request.pool).Field("provider", request.provider);
   json.Field("instanceType", request.instance_type).FieldUnlessEmpty("zone", request.zone);
   json.Key("spot").Bool(request.spot);
+  json.FieldUnlessEmpty("reservation", request.reservation);
   if (request.price_known) {
     json.Field("priceUsdPerHour", FormatPrice(request.price_micro_usd_per_hour));
   }

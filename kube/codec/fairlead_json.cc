@@ -1,13 +1,15 @@
 // Our own kinds, fairlead.dev/v1alpha1. The JSON is the model's fields in camelCase:
 //
-//   NodeRequest  spec: pool provider instanceType zone spot priceUsdPerHour ("3.912") queue
-//                      reasonWorkloads
+//   NodeRequest  spec: pool provider instanceType zone spot reservation priceUsdPerHour ("3.912")
+//                      queue reasonWorkloads
 //                status: phase nodeName message failure launchedAt registeredAt readyAt
 //                unneededSince
 //                        failedAt (RFC 3339, fractions allowed)
-//   NodePool     spec: provider instanceTypes zones nodeClassRef allowSpot labels taints
-//                      startupTaints weight maxNodes (absent or -1: no bound), disruption
-//                      (consolidationPolicy consolidateAfter budgets, in Karpenter's words)
+//   NodePool     spec: provider instanceTypes zones nodeClassRef allowSpot reservations (absent:
+//   all)
+//                      labels taints startupTaints weight maxNodes (absent or -1: no bound),
+//                      disruption (consolidationPolicy consolidateAfter budgets, in Karpenter's
+//                      words)
 #include <algorithm>
 #include <utility>
 
@@ -78,6 +80,7 @@ void ReadRequestSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
     if (key == "instanceType") return reader.String(v, at, out.instance_type);
     if (key == "zone") return reader.String(v, at, out.zone);
     if (key == "spot") return reader.Bool(v, at, out.spot);
+    if (key == "reservation") return reader.String(v, at, out.reservation);
     if (key == "priceUsdPerHour") {
       out.price_known = true;
       return ReadPrice(reader, v, at, out.price_micro_usd_per_hour);
@@ -322,6 +325,7 @@ void ReadPoolSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
     if (key == "instanceTypes") return reader.Strings(v, at, out.instance_types);
     if (key == "zones") return reader.Strings(v, at, out.zones);
     if (key == "allowSpot") return reader.Bool(v, at, out.allow_spot);
+    if (key == "reservations") return reader.Strings(v, at, out.reservations.emplace());
     if (key == "labels") return reader.Map(v, at, out.labels);
     if (key == "taints") return ReadTaints(reader, v, at, out.taints);
     if (key == "startupTaints") return ReadTaints(reader, v, at, out.startup_taints);

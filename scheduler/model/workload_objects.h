@@ -214,6 +214,7 @@ struct NodeRequest {
   std::string instance_type;  // name in the catalogue
   std::string zone;
   bool spot = false;
+  std::string reservation;  // the catalogue's name of it; empty: the machine is not reserved
   int64_t price_micro_usd_per_hour = 0;
   bool price_known = true;  // false: 0 means unknown (an adopted node without a catalogue row)
   std::string queue;        // the queue of the first workload that needs it
@@ -232,6 +233,10 @@ struct NodeRequest {
   std::string failure;  // "", "Stockout", "Quota", "Auth", "Config", "Timeout", "Other"
   std::optional<absl::Time> launched_at, registered_at, ready_at, unneeded_since, failed_at;
   std::vector<std::string> finalizers;  // metadata.finalizers
+
+  [[nodiscard]] const char* CapacityType() const {
+    return !reservation.empty() ? "reserved" : spot ? "spot" : "on-demand";
+  }
 };
 
 // The object that says how a provider makes nodes, as Karpenter's NodeClaim names it.
@@ -248,6 +253,8 @@ struct NodePool {
   std::vector<std::string> instance_types;  // empty: the whole catalogue
   std::vector<std::string> zones;           // empty: all
   bool allow_spot = false;
+  // Names of the reservations that its nodes may use; absent: all.
+  std::optional<std::vector<std::string>> reservations;
   StringMap labels;  // on every node of the pool
   std::vector<Taint> taints;
   std::vector<Taint> startup_taints;
