@@ -167,9 +167,11 @@ StepOutput Hook::Impl::Step(const StepInput& input, Placement& placement) {
   static const Demand kNone;
   const Demand& demand = input.demand == nullptr ? kNone : *input.demand;
   if (options_.enabled) {
+    NodeReplacement::Mark(ledger_, now);
     reports_.SettleUnclaimed(nodes.orphans(), context);
     TakeMachines(context);
     for (MachineView& view : context.views) AdvanceLifecycle(view, context);
+    NodeReplacement::Mark(ledger_, now);  // phases have changed
     LearnShapes(context);
     LearnOverhead(context);
     RecallPurchases(demand, input.members, context);

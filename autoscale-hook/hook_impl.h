@@ -21,6 +21,7 @@
 #include "autoscale-hook/machines/nodes_by_row.h"
 #include "autoscale-hook/machines/observed_shapes.h"
 #include "autoscale-hook/machines/removal.h"
+#include "autoscale-hook/machines/replacement.h"
 #include "autoscale-hook/machines/step_context.h"
 #include "autoscale-hook/planner/caps.h"
 #include "autoscale-hook/planner/planner.h"
@@ -105,6 +106,24 @@ class Hook::Impl {
   void LearnOverhead(const StepContext& context);
   void CountReserved(const StepContext& context);
   void ScaleDown(const Demand& demand, Evacuation* evacuation, StepContext& context);
+  // Requests cheaper machines for nodes that have pods (provisioning/replacing.cc).
+  void ReplaceNodes(DisruptionBudgets& budgets, Evacuation* evacuation, StepContext& context);
+  // Nodes that one machine may take the place of.
+  using Leaving = std::vector<NodeEmptying::Candidate>;
+  // The cheapest offer that is worth it; null: there is none. `offers`: by price of choice.
+  const Offer* FindReplacement(const Leaving& leaving, const std::vector<Offer>& offers,
+                               const CapsLeft& caps, Evacuation& evacuation) const;
+  struct ReplacementLook {
+    DisruptionBudgets& budgets;
+    Evacuation& evacuation;
+    size_t requested = 0;
+    // What may be had for queues with these caps, by price of choice; none: not known yet.
+    std::vector<const QueueCap*> queue_caps = {};
+    std::optional<PlanInput> input = {};
+  };
+  // True if the nodes could be replaced; requests the machine when they are due.
+  bool ReplaceTogether(const Leaving& leaving, ReplacementLook& look, StepContext& context);
+  const PlanInput& InputFor(const std::string& queue, ReplacementLook& look, StepContext& context);
   void AdoptOrphans(StepContext& context);
   void AdoptNode(const NodeUse& node, const Machine* lost, StepContext& context,
                  std::map<std::string, Orphan>& seen);
@@ -170,6 +189,9 @@ class Hook::Impl {
   void ExplainGuard(const DemandItem& item, const PlanInput& input, Placement& placement,
                     DemandOutcome& outcome, StepContext& context);
   model::NodeRequest RequestFor(const PlannedNode& node, const Planned& planned);
+  // Of the offer; `first` is what it is for.
+  model::NodeRequest NewRequest(const Offer& offer, const std::string& first);
+  void Create(model::NodeRequest request, const Offer& offer, StepContext& context);
   // Of the plan's nodes, in their order, with the sets that they are ordered in.
   std::vector<model::NodeRequest> RequestsFor(const Plan& plan, const Planned& planned);
 
@@ -185,6 +207,7 @@ class Hook::Impl {
   NodeLists node_lists_;
   MachineReports reports_;
   NodeEmptying emptying_;
+  NodeReplacement replacement_;
   RemovalPace removal_pace_;
   ProvisioningRate rate_;
   ProvisioningGuard guard_;

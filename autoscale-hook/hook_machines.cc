@@ -33,6 +33,7 @@ model::NodeRequest DecisionOf(const model::NodeRequest& request) {
   decision.price_known = request.price_known;
   decision.queue = request.queue;
   decision.reason_workloads = request.reason_workloads;
+  decision.replaces = request.replaces;
   decision.finalizers = {model::kMachineFinalizer};
   LeaveLaunchSet(decision);
   return decision;
@@ -331,7 +332,9 @@ void Hook::Impl::ScaleDown(const Demand& demand, Evacuation* evacuation, StepCon
                                         [](const DemandItem& item) { return item.charged; });
   DisruptionBudgets budgets(context);
   const RemovalFreeze freeze(context);
+  replacement_.Advance(context, budgets, evacuation, emptying_, nodes_wanted, freeze.on());
   emptying_.Advance(context, budgets, evacuation, nodes_wanted, freeze.on());
+  ReplaceNodes(budgets, evacuation, context);
   RemoveUnneeded(context, budgets, freeze, removal_pace_);
 }
 

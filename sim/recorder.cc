@@ -42,7 +42,9 @@ void Recorder::OnCommit(absl::Time now, const model::Action& action, const absl:
                               request.spot ? " (spot)" : "",
                               request.reservation.empty() ? "" : " (reserved)", " at ",
                               HourlyDollars(request.price_micro_usd_per_hour), " an hour for ",
-                              absl::StrJoin(request.reason_workloads, ", ")),
+                              request.replaces.empty()
+                                  ? absl::StrJoin(request.reason_workloads, ", ")
+                                  : absl::StrCat("the pods of ", request.replaces.front().name)),
          .queue = request.queue,
          .instance_type = request.instance_type});
   } else if (const auto* bind = std::get_if<model::BindPod>(&action.what)) {

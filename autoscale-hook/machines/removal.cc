@@ -38,6 +38,7 @@ absl::Time DueAt(const MachineView& view, absl::Time since, StepContext& context
   if (request.meta.deletion.has_value()) return from;
   if (!view.registered()) return from + options.cancel_after;
   if (view.machine->emptying.has_value()) return from;
+  if (view.machine->replacing == Machine::Replacing::kGivenBack) return from;
   absl::Time due = from + budgets.WaitOf(request.pool);
   if (!request.launched_at.has_value()) return due;
   const absl::Time launched = std::min(*request.launched_at, context.now);

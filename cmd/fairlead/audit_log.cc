@@ -39,6 +39,11 @@ void AddWhat(JsonWriter& json, const model::CreateNodeRequest& create) {
   } else {
     json.Null();
   }
+  if (!request.replaces.empty()) {
+    json.Key("replaces").BeginArray();
+    for (const model::ReplacedRequest& one : request.replaces) json.String(one.name);
+    json.EndArray();
+  }
   json.FieldUnlessEmpty("queue", request.queue).Key("workloads").BeginArray();
   for (const std::string& workload : request.reason_workloads) json.String(workload);
   json.EndArray();

@@ -280,6 +280,20 @@ std::string Patched(const std::string& patch) {
   return absl::StrCat(R"({"metadata":{"name":"nr-1"},"status":)", status, "}}");
 }
 
+TEST(EncodeTest, NodeRequestThatReplacesOthersReadsBack) {
+  model::NodeRequest request = Request();
+  EXPECT_FALSE(absl::StrContains(EncodeCreateNodeRequest(request).body, "replaces"));
+  request.reason_workloads.clear();
+  request.replaces = {{"fl-1", "u1"}, {"fl-2", "u2"}};
+  const EncodedWrite write = EncodeCreateNodeRequest(request);
+  EXPECT_TRUE(absl::StrContains(
+      write.body, R"("replaces":[{"name":"fl-1","uid":"u1"},{"name":"fl-2","uid":"u2"}])"))
+      << write.body;
+  const absl::StatusOr<Object> object = DecodeObject(model::Kind::kNodeRequest, kJson, write.body);
+  ASSERT_TRUE(object.ok()) << object.status();
+  EXPECT_EQ(std::get<model::NodeRequest>(*object).replaces, request.replaces);
+}
+
 TEST(EncodeTest, NodeRequestOfAReservationReadsBack) {
   model::NodeRequest request = Request();
   request.spot = false;

@@ -239,6 +239,13 @@ EncodedWrite EncodeCreateNodeRequest(const model::NodeRequest& request) {
   }
   json.FieldUnlessEmpty("queue", request.queue);
   WriteStrings(json, "reasonWorkloads", request.reason_workloads);
+  if (!request.replaces.empty()) {
+    json.Key("replaces").BeginArray();
+    for (const model::ReplacedRequest& one : request.replaces) {
+      json.BeginObject().Field("name", one.name).Field("uid", one.uid).EndObject();
+    }
+    json.EndArray();
+  }
   json.EndObject().EndObject();
   return {"POST", CollectionPath(model::Kind::kNodeRequest), kJson, json.Take()};
 }

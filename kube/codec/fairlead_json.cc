@@ -1,7 +1,7 @@
 // Our own kinds, fairlead.dev/v1alpha1. The JSON is the model's fields in camelCase:
 //
 //   NodeRequest  spec: pool provider instanceType zone spot reservation priceUsdPerHour ("3.912")
-//                      queue reasonWorkloads
+//                      queue reasonWorkloads replaces (name uid)
 //                status: phase nodeName message failure launchedAt registeredAt readyAt
 //                unneededSince
 //                        failedAt (RFC 3339, fractions allowed)
@@ -71,6 +71,15 @@ void ReadPrice(JsonReader& reader, JsonValue value, const FieldPath& path, int64
   }
 }
 
+void ReadReplaced(JsonReader& reader, JsonValue value, const FieldPath& path,
+                  model::ReplacedRequest& out) {
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    const FieldPath at = path.Field(key);
+    if (key == "name") return reader.String(v, at, out.name);
+    if (key == "uid") return reader.String(v, at, out.uid);
+  });
+}
+
 void ReadRequestSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
                      model::NodeRequest& out) {
   reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
@@ -86,6 +95,11 @@ void ReadRequestSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
       return ReadPrice(reader, v, at, out.price_micro_usd_per_hour);
     }
     if (key == "queue") return reader.String(v, at, out.queue);
+    if (key == "replaces") {
+      return reader.Items(v, at, [&](size_t i, JsonValue one) {
+        ReadReplaced(reader, one, at.Item(i), out.replaces.emplace_back());
+      });
+    }
     if (key == "reasonWorkloads") return reader.Strings(v, at, out.reason_workloads);
   });
 }

@@ -207,6 +207,12 @@ enum class NodeRequestPhase : uint8_t {
   kGone         // the provider confirmed the removal
 };
 
+// A NodeRequest whose machine another one takes the place of.
+struct ReplacedRequest {
+  std::string name, uid;
+  friend bool operator==(const ReplacedRequest&, const ReplacedRequest&) = default;
+};
+
 struct NodeRequest {
   ObjectMeta meta;
   std::string pool;           // NodePool, empty: the built-in default
@@ -221,6 +227,8 @@ struct NodeRequest {
   // The workloads that needed it when it was decided, for people: "namespace/name" of pods or pod
   // groups.
   std::vector<std::string> reason_workloads;
+  // The machine was not requested for pods that wait, but for the pods of these.
+  std::vector<ReplacedRequest> replaces;
   NodeRequestPhase phase = NodeRequestPhase::kPending;
   std::string node_name;  // of the Node object, once known
   // The provider's name for the machine, as in Node.spec.providerID; empty until the provider tells
