@@ -69,14 +69,15 @@ Hook::Impl::Impl(HookOptions options, const Catalog* catalog, const Hook& hook)
 std::vector<model::OfferedNode> Hook::Impl::NodesOnOffer(
     std::vector<const model::NodePool*> pools) const {
   if (pools.empty()) pools.push_back(&default_pool_);
-  const CapsLeft all = CapsLeftBeside({}, pools);
+  CapsLeft all = CapsLeftBeside({}, pools);
+  all.nodes_by_reservation = reserved_left_;
   std::vector<model::OfferedNode> nodes;
   for (const Offer& offer : MakeOffers(catalogs_, pools)) {
     if (!Allows(all, offer)) continue;  // one node of it is more than a cap, whatever else runs
     model::OfferedNode& offered = nodes.emplace_back();
     offered.node = UsableNode(offer, "");
     shapes_.Apply(offered.node);
-    offered.micro_usd_per_hour = offer.price_micro_usd_per_hour;
+    offered.micro_usd_per_hour = offer.PriceOfChoice();
     offered.unused =
         boot_times_.Expect(offer.type->name, offer.pool->meta.name, options_.expected_boot) +
         offer.pool->disruption.consolidate_after.value_or(options_.unneeded_after);
@@ -167,9 +168,11 @@ StepOutput Hook::Impl::Step(const StepInput& input, Placement& placement) {
   static const Demand kNone;
   const Demand& demand = input.demand == nullptr ? kNone : *input.demand;
   if (options_.enabled) {
+    NodeReplacement::Mark(ledger_, now);
     reports_.SettleUnclaimed(nodes.orphans(), context);
     TakeMachines(context);
     for (MachineView& view : context.views) AdvanceLifecycle(view, context);
+    NodeReplacement::Mark(ledger_, now);  // phases have changed
     LearnShapes(context);
     LearnOverhead(context);
     RecallPurchases(demand, input.members, context);
@@ -188,7 +191,10 @@ StepOutput Hook::Impl::Step(const StepInput& input, Placement& placement) {
     gathering_.Update(gathering_.ChangesTo(demand), input.now);
   }
   Provision(demand, input.members, placement, context);
-  if (options_.enabled) NoteSteady(context);
+  if (options_.enabled) {
+    CountReserved(context);
+    NoteSteady(context);
+  }
   std::move(context.actions.begin(), context.actions.end(), std::back_inserter(out.actions));
   out.wake_at = std::min(UpToWholeSecond(out.wake_at), gathering_.closes_at());
   return out;
@@ -210,8 +216,14 @@ absl::StatusOr<model::Node> Hook::Impl::ExpectedNode(
     if (given->meta.name == request.pool) pool = given;
   }
   model::Node node =
-      UsableNode({type, pool, request.zone, request.spot, request.price_micro_usd_per_hour},
+      UsableNode({type, pool, request.zone, request.spot, request.price_micro_usd_per_hour,
+                  type->FindReservation(request.reservation)},
                  request.meta.name);
+  if (!request.reservation.empty()) {
+    // It may have left the catalogue, which nobody asks for a machine that was launched.
+    node.meta.labels.Set(model::kCapacityTypeLabel, request.CapacityType());
+    node.meta.labels.Set(model::kReservationLabel, request.reservation);
+  }
   // Another catalogue may say something else by now. What was ordered counts against the caps.
   if (auto announced = Announced(request)) node.allocatable = *std::move(announced);
   registered ? shapes_.ApplySize(node) : shapes_.Apply(node);
@@ -292,6 +304,15 @@ absl::StatusOr<model::Node> Hook::ExpectedNode(const model::NodeRequest& request
 
 absl::Duration Hook::ExpectedBoot(const model::NodeRequest& request) const {
   return impl_->ExpectedBoot(request);
+}
+
+bool Hook::KnowsReservation(const model::NodeRequest& request) const {
+  return request.reservation.empty() || impl_->ReservationOf(request) != nullptr;
+}
+
+model::StringMap Hook::ReservationLabels(const model::NodeRequest& request) const {
+  const Reservation* reservation = impl_->ReservationOf(request);
+  return reservation == nullptr ? model::StringMap() : reservation->labels;
 }
 
 int64_t Hook::GpusOf(const model::NodeRequest& request) const { return impl_->GpusOf(request); }

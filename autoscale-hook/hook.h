@@ -105,6 +105,7 @@ struct NodeUse {
   // The request's fields from the node's labels; used only if the request object is gone.
   std::string instance_type, pool, zone;
   bool spot = false;
+  std::string reservation = {};
   friend bool operator==(const NodeUse&, const NodeUse&) = default;
 };
 
@@ -227,6 +228,10 @@ class Hook {
   [[nodiscard]] absl::StatusOr<model::Node> ExpectedNode(
       const model::NodeRequest& request, const std::vector<const model::NodePool*>& pools = {},
       bool registered = false) const;
+  // False if the request is of a reservation that the catalogue does not have, or not any more.
+  [[nodiscard]] bool KnowsReservation(const model::NodeRequest& request) const;
+  // The labels that its reservation gives the node.
+  [[nodiscard]] model::StringMap ReservationLabels(const model::NodeRequest& request) const;
   // How long the machine takes from its launch until its node is usable, as others did.
   [[nodiscard]] absl::Duration ExpectedBoot(const model::NodeRequest& request) const;
   // The GPUs that the request was made for, in devices.

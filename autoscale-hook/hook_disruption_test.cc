@@ -37,6 +37,8 @@ class FakeEvacuation : public Evacuation {
     for (const std::string& node : nodes) pods += OccupantsOf(node).staying;
     return pods <= room;
   }
+  model::ResourceList RequestsOf(const std::vector<std::string>&) override { return {}; }
+  bool FitOn(const std::vector<std::string>&, const model::Node&) override { return false; }
   std::map<std::string, Occupants> occupants;
   int64_t room = 0;
   int looks = 0;

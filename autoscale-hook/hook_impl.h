@@ -22,6 +22,7 @@
 #include "autoscale-hook/machines/nodes_by_row.h"
 #include "autoscale-hook/machines/observed_shapes.h"
 #include "autoscale-hook/machines/removal.h"
+#include "autoscale-hook/machines/replacement.h"
 #include "autoscale-hook/machines/step_context.h"
 #include "autoscale-hook/planner/caps.h"
 #include "autoscale-hook/planner/planner.h"
@@ -45,6 +46,11 @@ class Hook::Impl {
                                            bool registered) const;
   [[nodiscard]] absl::Duration ExpectedBoot(const model::NodeRequest& request) const {
     return boot_times_.Expect(request.instance_type, request.pool, options_.expected_boot);
+  }
+  // Null: it has none that the catalogue knows.
+  [[nodiscard]] const Reservation* ReservationOf(const model::NodeRequest& request) const {
+    const InstanceType* type = catalogs_.Of(request).Find(request.instance_type);
+    return type == nullptr ? nullptr : type->FindReservation(request.reservation);
   }
   int64_t GpusOf(const model::NodeRequest& request) const {
     return hook::GpusOf(request, catalogs_.Of(request));
@@ -100,7 +106,26 @@ class Hook::Impl {
   void NoteSteady(StepContext& context);
   void LearnShapes(StepContext& context);
   void LearnOverhead(const StepContext& context);
+  void CountReserved(const StepContext& context);
   void ScaleDown(const Demand& demand, Evacuation* evacuation, StepContext& context);
+  // Requests cheaper machines for nodes that have pods (provisioning/replacing.cc).
+  void ReplaceNodes(DisruptionBudgets& budgets, Evacuation* evacuation, StepContext& context);
+  // Nodes that one machine may take the place of.
+  using Leaving = std::vector<NodeEmptying::Candidate>;
+  // The cheapest offer that is worth it; null: there is none. `offers`: by price of choice.
+  const Offer* FindReplacement(const Leaving& leaving, const std::vector<Offer>& offers,
+                               const CapsLeft& caps, Evacuation& evacuation) const;
+  struct ReplacementLook {
+    DisruptionBudgets& budgets;
+    Evacuation& evacuation;
+    size_t requested = 0;
+    // What may be had for queues with these caps, by price of choice; none: not known yet.
+    std::vector<const QueueCap*> queue_caps = {};
+    std::optional<PlanInput> input = {};
+  };
+  // True if the nodes could be replaced; requests the machine when they are due.
+  bool ReplaceTogether(const Leaving& leaving, ReplacementLook& look, StepContext& context);
+  const PlanInput& InputFor(const std::string& queue, ReplacementLook& look, StepContext& context);
   void AdoptOrphans(StepContext& context);
   void AdoptNode(const NodeUse& node, const Machine* lost, StepContext& context,
                  std::map<std::string, Orphan>& seen);
@@ -174,6 +199,9 @@ class Hook::Impl {
   void ExplainGuard(const DemandItem& item, const PlanInput& input, Placement& placement,
                     DemandOutcome& outcome, StepContext& context);
   model::NodeRequest RequestFor(const PlannedNode& node, const Planned& planned);
+  // Of the offer; `first` is what it is for.
+  model::NodeRequest NewRequest(const Offer& offer, const std::string& first);
+  void Create(model::NodeRequest request, const Offer& offer, StepContext& context);
   // Of the plan's nodes, in their order, with the sets that they are ordered in.
   std::vector<model::NodeRequest> RequestsFor(const Plan& plan, const Planned& planned);
 
@@ -189,6 +217,7 @@ class Hook::Impl {
   NodeLists node_lists_;
   MachineReports reports_;
   NodeEmptying emptying_;
+  NodeReplacement replacement_;
   RemovalPace removal_pace_;
   ProvisioningRate rate_;
   ProvisioningGuard guard_;
@@ -203,7 +232,12 @@ class Hook::Impl {
   std::vector<std::string> never_written_;   // rejected creations, to be withdrawn
   absl::flat_hash_set<std::string> linked_;  // requests whose purchase the guard knows
   std::map<std::string, Orphan> orphans_;    // names of requests that nodes have, and that are gone
-  std::map<std::tuple<std::string, std::string, std::string, bool, std::string>, int64_t> ordinals_;
+  // By type, pool, zone, spot, reservation and workload.
+  std::map<std::tuple<std::string, std::string, std::string, bool, std::string, std::string>,
+           int64_t>
+      ordinals_;
+  // Of each reservation, what no machine had in the last step.
+  std::map<std::string, int64_t> reserved_left_;
 };
 
 // So that the request still counts against the caps when its type has left the catalogue.

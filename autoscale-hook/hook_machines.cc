@@ -28,10 +28,12 @@ model::NodeRequest DecisionOf(const model::NodeRequest& request) {
   decision.instance_type = request.instance_type;
   decision.zone = request.zone;
   decision.spot = request.spot;
+  decision.reservation = request.reservation;
   decision.price_micro_usd_per_hour = request.price_micro_usd_per_hour;
   decision.price_known = request.price_known;
   decision.queue = request.queue;
   decision.reason_workloads = request.reason_workloads;
+  decision.replaces = request.replaces;
   decision.finalizers = {model::kMachineFinalizer};
   LeaveLaunchSet(decision);
   return decision;
@@ -43,6 +45,7 @@ model::NodeRequest RequestLike(const SteadyKind& kind) {
   request.pool = kind.pool;
   request.provider = kind.provider;
   request.instance_type = kind.instance_type;
+  request.reservation = kind.reservation;
   request.price_micro_usd_per_hour = kind.price_micro_usd_per_hour;
   request.meta.labels.Set(kRequestGpusLabel, absl::StrCat(kind.ordered_gpus));
   request.meta.labels.Set(kRequestGpuModelLabel, kind.gpu_model);
@@ -59,6 +62,9 @@ void AddTimes(const CapUsage& one, int64_t count, CapUsage& usage) {
   add(one.micro_usd_per_hour, usage.micro_usd_per_hour);
   for (const auto& [name, amount] : one.gpus_by_model) add(amount, usage.gpus_by_model[name]);
   for (const auto& [name, amount] : one.nodes_by_pool) add(amount, usage.nodes_by_pool[name]);
+  for (const auto& [name, amount] : one.nodes_by_reservation) {
+    add(amount, usage.nodes_by_reservation[name]);
+  }
 }
 
 }  // namespace
@@ -251,6 +257,7 @@ model::NodeRequest Hook::Impl::RequestOf(const NodeUse& orphan, const StepContex
   request.instance_type = orphan.instance_type;
   request.zone = orphan.zone;
   request.spot = orphan.spot;
+  request.reservation = orphan.reservation;
   request.provider = options_.provider;
   request.finalizers = {model::kMachineFinalizer};
   for (const model::NodePool* pool : context.pools) {
@@ -261,8 +268,7 @@ model::NodeRequest Hook::Impl::RequestOf(const NodeUse& orphan, const StepContex
   request.price_known = false;
   const InstanceType* type = catalogs_.Of(request).Find(orphan.instance_type);
   if (type == nullptr) return request;  // its price and its GPUs are unknown
-  const std::optional<int64_t>& price =
-      orphan.spot ? type->spot_micro_usd : type->on_demand_micro_usd;
+  const std::optional<int64_t> price = type->PriceOf(orphan.spot, orphan.reservation);
   request.price_known = price.has_value();
   request.price_micro_usd_per_hour = price.value_or(0);
   SetGpuLabels(*type, request);
@@ -311,12 +317,24 @@ void Hook::Impl::AdoptNode(const NodeUse& node, const Machine* lost, StepContext
   context.out.created.push_back({std::move(request), model::Node(), /*adopted=*/true});
 }
 
+void Hook::Impl::CountReserved(const StepContext& context) {
+  CapsLeft left;
+  if (catalogs_.has_reservations()) {
+    left.AddReservations(MakeOffers(catalogs_, context.pools), UsageOf(context));
+  }
+  if (left.nodes_by_reservation == reserved_left_) return;
+  reserved_left_ = std::move(left.nodes_by_reservation);
+  ++offers_version_;
+}
+
 void Hook::Impl::ScaleDown(const Demand& demand, Evacuation* evacuation, StepContext& context) {
   const bool nodes_wanted = std::any_of(demand.begin(), demand.end(),
                                         [](const DemandItem& item) { return item.charged; });
   DisruptionBudgets budgets(context);
   const RemovalFreeze freeze(context);
+  replacement_.Advance(context, budgets, evacuation, emptying_, nodes_wanted, freeze.on());
   emptying_.Advance(context, budgets, evacuation, nodes_wanted, freeze.on());
+  ReplaceNodes(budgets, evacuation, context);
   RemoveUnneeded(context, budgets, freeze, removal_pace_);
 }
 

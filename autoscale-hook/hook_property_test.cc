@@ -37,7 +37,7 @@ struct ApiNode {
   bool ready = false, tainted = false;
   absl::Time ready_at = absl::InfiniteFuture();
 };
-struct Machine {
+struct CloudMachine {
   int64_t gpus = 0, price = 0;
   absl::Time registers_at;
   bool registered = false;
@@ -54,9 +54,14 @@ struct Job {
 
 class World {
  public:
-  World(uint64_t seed, bool caps) : random_(seed), faults_(true) {
+  // `moves`: nodes with pods are emptied, and replaced by cheaper ones.
+  World(uint64_t seed, bool caps, bool moves = false) : random_(seed), faults_(true) {
+    if (moves) {
+      evacuation_ = std::make_unique<Rooms>(*this);
+      options_.disruption.consolidation = model::ConsolidationPolicy::kWhenEmptyOrUnderutilized;
+    }
     options_.max_removals_per_step = 1000;
-    options_.unneeded_after = absl::Minutes(2);
+    options_.unneeded_after = moves ? absl::Seconds(40) : absl::Minutes(2);
     options_.ready_timeout = absl::Minutes(5);
     options_.launch_timeout = absl::Minutes(3);
     options_.backoff_max = absl::Minutes(5);
@@ -66,6 +71,7 @@ class World {
       options_.cost_limit_micro_usd_per_hour = Pick(1, 14) * kDollar;
     }
     InstanceType g1 = Type("g.1", 8, 32, 1, kDollar), g4 = Type("g.4", 32, 128, 4, 7 * kDollar / 2);
+    if (moves) g4.on_demand_micro_usd = 2 * kDollar;
     InstanceType t2 = Type("t.2", 16, 64, 2, 3 * kDollar, "T4");
     g1.zones = g4.zones = {"z1", "z2"};
     catalog_ = Catalog::FromTypes({g1, g4, t2});
@@ -82,6 +88,15 @@ class World {
       Users();
       Tick();
       if (Chance(4)) Crash();
+    }
+  }
+  // Nothing comes any more, and pods end.
+  void Lull(int steps) {
+    for (int i = 0; i < steps && !::testing::Test::HasFailure(); ++i) {
+      now_ += absl::Seconds(Pick(1, 30));
+      if (!jobs_.empty() && Chance(6)) EndOnePod();
+      Tick();
+      if (Chance(1)) Crash();
     }
   }
   void Calm() {
@@ -129,9 +144,60 @@ class World {
     const StepOutput out = Step(false);
     EXPECT_TRUE(out.actions.empty()) << out.actions.size() << " actions in a world at rest";
   }
-  int bought = 0, crashes = 0, removed = 0, refused = 0, whole = 0;
+  int bought = 0, crashes = 0, removed = 0, refused = 0, whole = 0, replacing = 0, moved = 0;
 
  private:
+  // Whether pods would find room on the nodes that the engine sees.
+  class Rooms final : public Evacuation {
+   public:
+    explicit Rooms(World& world) : world_(world) {}
+    Occupants OccupantsOf(const std::string& node) override {
+      Occupants occupants;
+      occupants.staying = world_.BoundOn(node);
+      occupants.lost_work = absl::Minutes(2);
+      return occupants;
+    }
+    bool FindRoom(const std::vector<std::string>& nodes) override {
+      int64_t room = 0;
+      for (const auto& [name, request] : world_.seen_requests_) {
+        const auto node = world_.seen_nodes_.find(name);
+        const bool leaves = std::count(nodes.begin(), nodes.end(), name) > 0;
+        if (leaves || node == world_.seen_nodes_.end() || !node->second.ready ||
+            node->second.tainted || request.phase != Phase::kReady || world_.IsClosed(name)) {
+          continue;
+        }
+        room += world_.GpusOf(request) - world_.BoundOn(name);
+      }
+      return PodsOf(nodes) <= room;
+    }
+    model::ResourceList RequestsOf(const std::vector<std::string>& nodes) override {
+      return {{model::kGpuName, 1000 * PodsOf(nodes)}};
+    }
+    bool FitOn(const std::vector<std::string>& nodes, const model::Node& node) override {
+      return 1000 * PodsOf(nodes) <= model::Get(node.allocatable, model::kGpuName);
+    }
+
+   private:
+    int64_t PodsOf(const std::vector<std::string>& nodes) const {
+      int64_t pods = 0;
+      for (const std::string& node : nodes) pods += world_.BoundOn(node);
+      return pods;
+    }
+    World& world_;
+  };
+  [[nodiscard]] bool IsClosed(const std::string& name) const {
+    const auto* machine = hook_->machines().Find(name);
+    return machine != nullptr && machine->emptying.has_value();
+  }
+  // Pods of emptied nodes are evicted, and wait again.
+  void Empty(const StepOutput& out) {
+    for (const StepOutput::EmptiedNode& node : out.emptied) {
+      const auto seen = seen_nodes_.find(node.name);
+      ASSERT_TRUE(seen != seen_nodes_.end() && seen->second.tainted) << "evicted before its fence";
+      if (Fault(50)) continue;
+      for (auto& [name, job] : jobs_) moved += job.bound.erase(node.name) > 0 ? 1 : 0;
+    }
+  }
   int64_t Pick(int64_t low, int64_t high) { return random_.Between(low, high); }
   bool Chance(int percent) { return Pick(1, 100) <= percent; }
   bool Fault(int percent) { return faults_ && Chance(percent); }
@@ -148,6 +214,17 @@ class World {
       jobs_.erase(it);
     }
     if (!machines_.empty() && Chance(2)) KillMachine(machines_.begin()->first);  // a spot reclaim
+  }
+
+  void EndOnePod() {
+    auto it = jobs_.begin();
+    std::advance(it, Pick(0, static_cast<int64_t>(jobs_.size()) - 1));
+    Job& job = it->second;
+    if (job.Waiting() == 0) {
+      const auto node = job.bound.begin();
+      if (--node->second == 0) job.bound.erase(node);
+    }
+    if (--job.pods == 0) jobs_.erase(it);
   }
 
   // ---- the provider and the API server
@@ -368,7 +445,7 @@ class World {
                         request.phase != Phase::kGone && !withdrawn_.contains(name);
       auto node = seen_nodes_.find(name);
       const bool there = node != seen_nodes_.end();
-      if (!live || (there && node->second.tainted)) continue;
+      if (!live || (there && node->second.tainted) || IsClosed(name)) continue;
       if (there && node->second.ready) {
         ready[name] = GpusOf(request) - BoundOn(name);
       } else if (request.phase != Phase::kReady) {
@@ -430,6 +507,7 @@ class World {
       NodeUse use;
       use.name = use.node_request = name;
       use.needed = BoundOn(name) > 0 || placed.promised.contains(name);
+      use.needed_by_pods_alone = use.needed && !placed.promised.contains(name);
       if (node != seen_nodes_.end()) {
         use.uid = node->second.uid;
         use.registered = true;
@@ -445,6 +523,7 @@ class World {
     uses.push_back(foreign);
     input.nodes = &uses;
     input.node_versions = versions_.Of(uses);
+    input.evacuation = evacuation_.get();
     const StepOutput out = hook_->Step(input, placement_);
     CheckRemovals(out);
     CheckPurchases(out, placed.demand);
@@ -475,7 +554,9 @@ class World {
       unseen_[created.request.meta.name] = created.request;
       withdrawn_.erase(created.request.meta.name);
       ++bought;
+      replacing += created.request.replaces.empty() ? 0 : 1;
     }
+    Empty(out);
     CheckCaps();
     return out;
   }
@@ -516,15 +597,21 @@ class World {
     }
     for (const StepOutput::NewNode& created : out.created) {
       const int64_t gpus = GpusOf(created.request);
-      capacity += gpus;
-      smallest = std::min(smallest, gpus);
+      if (created.request.replaces.empty()) {
+        capacity += gpus;
+        smallest = std::min(smallest, gpus);
+      } else {
+        EXPECT_TRUE(std::none_of(demand.begin(), demand.end(), [](const DemandItem& item) {
+          return item.charged;
+        })) << "replaced while workloads wait";
+      }
       const std::string& name = created.request.meta.name;
       const bool freed = std::count(out.withdrawn.begin(), out.withdrawn.end(), name) > 0;
       EXPECT_FALSE(seen_requests_.contains(name) || (unseen_.contains(name) && !freed))
           << "name taken";
     }
     EXPECT_GE(capacity, pods);
-    if (!out.created.empty()) {
+    if (smallest != kUnset) {
       EXPECT_LT(capacity - smallest, pods) << "a node too many";
     }
   }
@@ -565,6 +652,7 @@ class World {
   HookOptions options_;
   Catalog catalog_;
   ArithmeticPlacement placement_;
+  std::unique_ptr<Rooms> evacuation_;
   std::unique_ptr<Hook> hook_;
   absl::Time now_ = absl::FromUnixSeconds(1800000000);
   std::shared_ptr<const model::PodSpec> pod_ = Spec(1000, 1, 1);
@@ -574,7 +662,7 @@ class World {
   std::map<std::string, std::set<std::string>> written_;  // by set, names of requests
   std::map<std::string, ApiNode> nodes_, seen_nodes_;
   testing::NodeVersions versions_;
-  std::map<std::string, Machine> machines_;
+  std::map<std::string, CloudMachine> machines_;
   std::map<std::string, Job> jobs_;
   std::map<std::string, int64_t> free_coming_;
   std::set<std::string> withdrawn_;
@@ -613,6 +701,30 @@ TEST(HookPropertyTest, InvariantsHoldInAFaultyWorld) {
   EXPECT_GT(crashes, static_cast<int>(seeds));
   EXPECT_GT(refused, static_cast<int>(seeds) / 2);
   EXPECT_GT(whole, static_cast<int>(seeds) / 2);
+}
+
+TEST(HookPropertyTest, InvariantsHoldWhilePodsAreMoved) {
+  constexpr uint64_t kFirstSeed = 1001;
+  const uint64_t seeds = FromEnvironment("FAIRLEAD_HOOK_SEEDS", 6);
+  int replacing = 0, moved = 0;
+  for (uint64_t seed = kFirstSeed; seed < kFirstSeed + seeds; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    World world(seed, seed % 2 == 0, /*moves=*/true);
+    world.Run(100);
+    world.Lull(300);
+    world.Calm();
+    world.EndAllJobs();
+    world.Calm();
+    world.ExpectNothingLeft();
+    world.ExpectQuiet();
+    replacing += world.replacing;
+    moved += world.moved;
+    if (::testing::Test::HasFailure()) break;
+  }
+  std::cout << "seeds " << kFirstSeed << ".." << kFirstSeed + seeds - 1 << ": " << replacing
+            << " machines to replace others, pods of " << moved << " jobs moved\n";
+  EXPECT_GT(replacing, 0);
+  EXPECT_GT(moved, static_cast<int>(seeds) / 2);
 }
 
 }  // namespace

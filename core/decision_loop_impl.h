@@ -130,6 +130,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   void PlaceFollowers(size_t placed, absl::Time now);
   void Emit(model::Action action, StepResult& result);
   void TellArrival(absl::Time now);
+  void TellReserved(engine::Waiting& entry) const;
   // Some pod of it names several GPU models in order.
   [[nodiscard]] bool NamesGpuModels(const engine::Waiting& entry) const;
   // When the machine should be usable.

@@ -134,30 +134,37 @@ hook::Occupants EngineEvacuation::OccupantsOf(const std::string& name) {
   return occupants;
 }
 
-bool EngineEvacuation::FindRoom(const std::vector<std::string>& names) {
-  std::set<state::NodeId> leaving;
+std::optional<std::vector<state::PodId>> EngineEvacuation::PodsOf(
+    const std::vector<std::string>& names, std::set<state::NodeId>& leaving) const {
   std::vector<state::PodId> pods;
   for (const std::string& name : names) {
     const state::NodeId id = state_.FindNode(name);
     if (id == state::kNoId || !leaving.insert(id).second) continue;
     for (const state::PodId pod : state_.node(id).pods) {
       if (!Stays(state_.pod(pod))) continue;
-      if (state_.pod(pod).status != PodStatus::kRunning) return false;
+      if (state_.pod(pod).status != PodStatus::kRunning) return std::nullopt;
       pods.push_back(pod);
     }
   }
-  // Large ones first, as room for them is rarer.
+  // Room for large ones is rarer.
   std::stable_sort(pods.begin(), pods.end(), [&](state::PodId a, state::PodId b) {
     const model::Resources& of_a = state_.class_of(a).requests;
     const model::Resources& of_b = state_.class_of(b).requests;
     return std::pair(of_a[model::kGpu], of_a[model::kCpu]) >
            std::pair(of_b[model::kGpu], of_b[model::kCpu]);
   });
+  return pods;
+}
+
+bool EngineEvacuation::FindRoom(const std::vector<std::string>& names) {
+  std::set<state::NodeId> leaving;
+  const auto pods = PodsOf(names, leaving);
+  if (!pods.has_value()) return false;
   const std::unique_ptr<engine::Hypothesis> what_if = engine_.WhatIf();
   if (!headroom_.Occupy(*what_if)) return false;
-  for (const state::PodId pod : pods) what_if->Evict(pod);
+  for (const state::PodId pod : *pods) what_if->Evict(pod);
   std::vector<state::NodeId> fitting;
-  for (const state::PodId pod : pods) {
+  for (const state::PodId pod : *pods) {
     const state::PodClassId pod_class = state_.pod(pod).pod_class;
     fitting.clear();
     for (const auto& [name, id] : state_.nodes_by_name()) {
@@ -169,6 +176,32 @@ bool EngineEvacuation::FindRoom(const std::vector<std::string>& names) {
     if (!what_if->Promise(pod, fitting[what_if->BestOf(pod_class, fitting)])) return false;
   }
   return true;
+}
+
+model::ResourceList EngineEvacuation::RequestsOf(const std::vector<std::string>& names) {
+  std::set<state::NodeId> leaving;
+  model::ResourceList sum;
+  const auto pods = PodsOf(names, leaving);
+  if (!pods.has_value()) return sum;
+  for (const state::PodId pod : *pods) {
+    const model::Resources& requests = state_.class_of(pod).requests;
+    for (const auto& [name, amount] : requests.ToList(state_.resource_names())) {
+      model::Add(sum, name, amount);
+    }
+  }
+  return sum;
+}
+
+bool EngineEvacuation::FitOn(const std::vector<std::string>& names, const model::Node& node) {
+  std::set<state::NodeId> leaving;
+  const auto pods = PodsOf(names, leaving);
+  if (!pods.has_value() || pods->empty()) return false;
+  const std::unique_ptr<engine::Hypothesis> what_if = engine_.WhatIf();
+  for (const state::PodId pod : *pods) what_if->Evict(pod);
+  const state::NodeId id = what_if->AddNode(node);
+  return std::all_of(pods->begin(), pods->end(), [&](state::PodId pod) {
+    return ++questions_ <= kMostQuestions && what_if->Promise(pod, id);
+  });
 }
 
 }  // namespace fairlead::core

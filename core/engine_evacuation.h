@@ -8,8 +8,8 @@
 // The room that is kept for pods which are not there (headroom.h) is no room for them.
 //
 // Ownership: borrows all. Thread-safety: the owner's thread; for one step of the hook.
-// Complexity: OccupantsOf is O(pods of the node), FindRoom O(pods x nodes) filters, kMostQuestions
-// in all.
+// Complexity: OccupantsOf is O(pods of the node), FindRoom O(pods x nodes) filters, FitOn O(pods),
+// kMostQuestions in all.
 #pragma once
 
 #include <cstdint>
@@ -46,6 +46,8 @@ class EngineEvacuation final : public hook::Evacuation {
 
   [[nodiscard]] hook::Occupants OccupantsOf(const std::string& node) override;
   [[nodiscard]] bool FindRoom(const std::vector<std::string>& nodes) override;
+  [[nodiscard]] model::ResourceList RequestsOf(const std::vector<std::string>& nodes) override;
+  [[nodiscard]] bool FitOn(const std::vector<std::string>& nodes, const model::Node& node) override;
 
   // A pod that keeps the node: it has to go before the node is empty.
   [[nodiscard]] static bool Stays(const state::PodRecord& pod) {
@@ -53,6 +55,10 @@ class EngineEvacuation final : public hook::Evacuation {
   }
 
  private:
+  // The pods that keep the nodes, large ones first; none: one of them does not run. `leaving`: the
+  // nodes.
+  std::optional<std::vector<state::PodId>> PodsOf(const std::vector<std::string>& names,
+                                                  std::set<state::NodeId>& leaving) const;
   // Empty: none.
   [[nodiscard]] std::string WhyNotMoved(const state::PodRecord& pod);
   [[nodiscard]] bool BreaksGang(const std::vector<state::PodId>& pods) const;

@@ -314,6 +314,7 @@ hook::NodeUse ManagedNodes::UseOf(const Managed& node) const {
   use.pool = std::string(labels.Get(model::kPoolLabel));
   use.zone = std::string(labels.Get(model::kZoneLabel));
   use.spot = labels.Get(model::kCapacityTypeLabel) == "spot";
+  use.reservation = std::string(labels.Get(model::kReservationLabel));
   return use;
 }
 

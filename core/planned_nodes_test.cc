@@ -72,6 +72,24 @@ class Purchase {
   void Offer(std::vector<hook::InstanceType> types) {
     catalog_ = hook::Catalog::FromTypes(std::move(types));
   }
+  // Machines of the type that are paid for anyway.
+  void Reserve(const std::string& type, int64_t count) {
+    std::vector<hook::InstanceType> types = catalog_.types();
+    for (hook::InstanceType& one : types) {
+      if (one.name == type) one.reservations = {{absl::StrCat("of-", type), "", count, 0, {}}};
+    }
+    Offer(std::move(types));
+  }
+  // Bought so far, by reservation. Never more than there are.
+  const std::map<std::string, int64_t>& reserved() const {
+    for (const hook::InstanceType& type : catalog_.types()) {
+      for (const hook::Reservation& one : type.reservations) {
+        const auto used = reserved_.find(one.name);
+        EXPECT_LE(used == reserved_.end() ? 0 : used->second, one.count) << one.name;
+      }
+    }
+    return reserved_;
+  }
   void SetCaps(hook::CapsLeft caps) { caps_ = std::move(caps); }
 
   const hook::Plan& Plan() {
@@ -87,6 +105,9 @@ class Purchase {
     input.demand = &demand_;
     input.offers = hook::MakeOffers(hook::Catalogs(&catalog_), {&pool_});
     input.caps = caps_;
+    hook::CapUsage usage;
+    usage.nodes_by_reservation = reserved_;
+    input.caps.AddReservations(input.offers, usage);
     EnginePlacement placement(cluster_.state(), cluster_.engine(), std::move(promises));
     const std::string before = cluster_.state().Dump();
     plan_ = hook::MakePlan(input, placement);
@@ -97,6 +118,7 @@ class Purchase {
   // The nodes come, and the engine runs until it places nothing more.
   void Buy() {
     for (const hook::PlannedNode& planned : plan_.nodes) {
+      if (planned.offer.reservation != nullptr) ++reserved_[planned.offer.reservation->name];
       model::Node node = hook::UsableNode(planned.offer, absl::StrCat("zz-bought-", bought_++));
       node.meta.labels.Erase(model::kNodeRequestLabel);
       node.meta.uid = absl::StrCat("uid-", node.meta.name);
@@ -192,6 +214,7 @@ class Purchase {
   }();
   hook::Catalog catalog_;
   hook::CapsLeft caps_;
+  std::map<std::string, int64_t> reserved_;  // bought, by reservation
   hook::Demand demand_;
   hook::Plan plan_;
   int at_ = 0;
@@ -311,6 +334,22 @@ TEST(PlannedNodesTest, AntiAffinityOverZonesBuysOneInEachAndNoMore) {
   EXPECT_EQ(purchase.OutcomeOf("ns/p2").code, Code::kNoInstanceTypeFits);
   purchase.Buy();
   purchase.ExpectPlannedPodsPlaced();
+}
+
+TEST(PlannedNodesTest, ReservedMachinesServePodsThatDependOnOthers) {
+  Purchase purchase;
+  purchase.Offer({Type("gpu", 8, kDollar, {"z1", "z2", "z3"})});
+  purchase.Reserve("gpu", 2);
+  for (int i = 0; i < 3; ++i) {
+    model::Pod pod = Waits(absl::StrCat("p", i), "a").Gpus(1);
+    pod.spec.pod_anti_affinity = {AppTerm("a", model::kZoneLabel)};
+    purchase.cluster().Pod(Finished(pod));
+  }
+  EXPECT_EQ(purchase.Plan().nodes.size(), 3u);
+  EXPECT_EQ(purchase.ZonesPlanned().size(), 3u);
+  purchase.Buy();
+  purchase.ExpectPlannedPodsPlaced();
+  EXPECT_EQ(purchase.reserved(), (std::map<std::string, int64_t>{{"of-gpu", 2}}));
 }
 
 TEST(PlannedNodesTest, CapsHoldForThemInTheOrderOfService) {
@@ -468,6 +507,35 @@ TEST(PlannedNodesProperty, WhatThePlanBuysTheEnginePlaces) {
   EXPECT_LE(unused * 50, nodes);
   EXPECT_LE(late * 50, planned);
   EXPECT_LE(never * 200, planned);
+}
+
+// The same with reservations: never more than there are, and the engine places what is planned.
+TEST(PlannedNodesProperty, ReservationsAreNeverPassed) {
+  const auto seeds =
+      static_cast<int64_t>(fairlead::testing::FromEnvironment("FAIRLEAD_PLAN_SEEDS", 150)) / 2;
+  int64_t planned = 0, missing = 0, reserved = 0;
+  for (int64_t seed = 1; seed <= seeds; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    Dice dice(static_cast<uint64_t>(seed + 10'000));
+    Purchase purchase;
+    FillAtRandom(dice, purchase);
+    for (int64_t t = 0; t < 4; ++t) {
+      if (dice.OneIn(2)) purchase.Reserve(absl::StrCat("t", t), 1 + dice.Upto(3));
+    }
+    purchase.Plan();
+    const std::map<std::string, int64_t> pods = purchase.PodsPlanned();
+    for (const auto& [workload, count] : pods) planned += count;
+    for (int again = 0; again < 3; ++again) {
+      purchase.Buy();
+      for (const auto& [name, count] : purchase.reserved()) reserved += again == 0 ? count : 0;
+      if (purchase.PodsMissing(pods) == 0) break;
+      purchase.Plan();
+    }
+    missing += purchase.PodsMissing(pods);
+    if (HasFailure()) break;
+  }
+  EXPECT_GT(reserved, seeds / 2);
+  EXPECT_LE(missing * 200, planned);
 }
 
 }  // namespace

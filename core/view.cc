@@ -171,7 +171,7 @@ void ViewMaker::AddNodes(View& view) const {
     row.pods = static_cast<int64_t>(node.pods.size());
     row.promised = promised[id];
     if (machine != nullptr) {
-      row.spot = machine->desired.spot;
+      row.capacity_type = machine->desired.CapacityType();
       row.price_micro_usd_per_hour = machine->desired.price_micro_usd_per_hour;
       row.unneeded_since = machine->desired.unneeded_since;
       row.confirmed = machine->seen();

@@ -52,8 +52,8 @@ struct NodeRow {
   std::string name, instance_type, zone;
   // "Ready", "NotReady", "Cordoned", "Ordered", "Starting", "Removing"
   std::string status;
-  std::string node_request;  // empty: not provisioned by the hook
-  bool spot = false;
+  std::string node_request;   // empty: not provisioned by the hook
+  std::string capacity_type;  // "on-demand", "spot", "reserved"; empty: not ours
   // False: its NodeRequest was sent and has not been seen; it costs nothing yet and may never
   // exist.
   bool confirmed = true;

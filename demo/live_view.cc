@@ -228,10 +228,10 @@ class Painter {
       std::map<std::string, int64_t> by_status;
       int64_t used = 0, total = 0, price = 0;
     };
-    std::map<std::pair<std::string, bool>, Group> groups;
+    std::map<std::pair<std::string, std::string>, Group> groups;
     for (const core::NodeRow& node : view_.nodes) {
       const std::string type = node.instance_type.empty() ? "(no type)" : node.instance_type;
-      Group& group = groups[{type, node.spot}];
+      Group& group = groups[{type, node.capacity_type}];
       ++group.by_status[node.status];
       group.used += model::Get(node.used, model::kGpuName);
       group.total += model::Get(node.allocatable, model::kGpuName);
@@ -244,7 +244,11 @@ class Painter {
         states.push_back(absl::StrCat(count, " ", status));
       }
       LineBuilder line = NewLine();
-      line.Cell(absl::StrCat(" ", key.first, key.second ? " (spot)" : ""), NameWidth() + 2);
+      line.Cell(absl::StrCat(" ", key.first,
+                             key.second.empty() || key.second == "on-demand"
+                                 ? ""
+                                 : absl::StrCat(" (", key.second, ")")),
+                NameWidth() + 2);
       line.Cell(group.total == 0 ? "-"
                                  : absl::StrCat(cmd::AmountCell(model::kGpuName, group.used), "/",
                                                 cmd::AmountCell(model::kGpuName, group.total)),

@@ -16,8 +16,13 @@ std::string Text(const std::optional<absl::Time>& time) {
 std::string Text(const model::NodeRequest& r) {
   return absl::StrCat(r.meta.name, " uid=", r.meta.uid, " pool=", r.pool, " provider=", r.provider,
                       " type=", r.instance_type, " zone=", r.zone, " spot=", r.spot ? 1 : 0,
-                      " price=", r.price_micro_usd_per_hour, " queue=", r.queue,
-                      " for=", absl::StrJoin(r.reason_workloads, ",")) +
+                      " reservation=", r.reservation, " price=", r.price_micro_usd_per_hour,
+                      " queue=", r.queue, " for=", absl::StrJoin(r.reason_workloads, ","),
+                      " replaces=",
+                      absl::StrJoin(r.replaces, ",",
+                                    [](std::string* out, const model::ReplacedRequest& one) {
+                                      absl::StrAppend(out, one.name);
+                                    })) +
          absl::StrCat(" phase=", static_cast<int>(r.phase), " node=", r.node_name,
                       " message=", r.message, " failure=", r.failure,
                       " launched=", Text(r.launched_at), " registered=", Text(r.registered_at),

@@ -228,6 +228,11 @@ std::string Invariants::Requested(const core::View& view,
       return node.second.meta.labels.Get(model::kNodeRequestLabel) == create->request->meta.name;
     });
     if (adopted) continue;
+    if (!create->request->replaces.empty()) {
+      const std::string wrong = WhyNotReplaced(*create->request);
+      if (!wrong.empty()) return wrong;
+      continue;
+    }
     ++requested;
     if (create->request->reason_workloads.empty()) {
       return absl::StrCat("node request ", create->request->meta.name, " names no workload");
@@ -248,6 +253,24 @@ std::string Invariants::Requested(const core::View& view,
                         " pods wait for nodes");
   }
   return QueueBooks(charged, "I2: running and promised in");
+}
+
+// It takes the place of machines that are there, for less.
+std::string Invariants::WhyNotReplaced(const model::NodeRequest& request) const {
+  const auto& requests = cluster_->server().All<model::NodeRequest>();
+  int64_t old_price = 0;
+  for (const model::ReplacedRequest& one : request.replaces) {
+    const auto found = std::find_if(requests.begin(), requests.end(), [&](const auto& entry) {
+      return entry.second.meta.uid == one.uid && entry.second.meta.name == one.name;
+    });
+    if (found == requests.end() || found->second.phase != model::NodeRequestPhase::kReady) {
+      return absl::StrCat("node request ", request.meta.name, " replaces ", one.name,
+                          ", which is not ready");
+    }
+    old_price += found->second.price_micro_usd_per_hour;
+  }
+  if (request.price_micro_usd_per_hour < old_price || !request.reservation.empty()) return "";
+  return absl::StrCat("node request ", request.meta.name, " replaces cheaper machines");
 }
 
 std::string Invariants::BeforeTermination(const model::TerminateNode& action) const {

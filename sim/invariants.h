@@ -49,6 +49,7 @@ class Invariants {
                                        const char* what) const;
   [[nodiscard]] std::string QueueOf(const model::Pod& pod) const;
   [[nodiscard]] std::string CapBooks() const;
+  [[nodiscard]] std::string WhyNotReplaced(const model::NodeRequest& request) const;
   [[nodiscard]] std::string Requested(const core::View& view,
                                       const std::vector<model::Action>& actions) const;
 

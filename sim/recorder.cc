@@ -39,9 +39,12 @@ void Recorder::OnCommit(absl::Time now, const model::Action& action, const absl:
          .event = "node_requested",
          .object = request.meta.name,
          .text = absl::StrCat(request.instance_type, " in ", request.zone,
-                              request.spot ? " (spot)" : "", " at ",
+                              request.spot ? " (spot)" : "",
+                              request.reservation.empty() ? "" : " (reserved)", " at ",
                               HourlyDollars(request.price_micro_usd_per_hour), " an hour for ",
-                              absl::StrJoin(request.reason_workloads, ", ")),
+                              request.replaces.empty()
+                                  ? absl::StrJoin(request.reason_workloads, ", ")
+                                  : absl::StrCat("the pods of ", request.replaces.front().name)),
          .queue = request.queue,
          .instance_type = request.instance_type});
   } else if (const auto* bind = std::get_if<model::BindPod>(&action.what)) {

@@ -32,6 +32,9 @@ Catalog Catalog::FromTypes(std::vector<InstanceType> types) {
             [](const InstanceType& a, const InstanceType& b) { return a.name < b.name; });
   Catalog catalog;
   catalog.types_ = std::move(types);
+  catalog.has_reservations_ =
+      std::any_of(catalog.types_.begin(), catalog.types_.end(),
+                  [](const InstanceType& type) { return !type.reservations.empty(); });
   return catalog;
 }
 
@@ -40,6 +43,28 @@ const InstanceType* Catalog::Find(absl::string_view name) const {
       types_.begin(), types_.end(), name,
       [](const InstanceType& type, absl::string_view wanted) { return type.name < wanted; });
   return it != types_.end() && it->name == name ? &*it : nullptr;
+}
+
+const Reservation* InstanceType::FindReservation(absl::string_view wanted) const {
+  for (const Reservation& reservation : reservations) {
+    if (reservation.name == wanted) return &reservation;
+  }
+  return nullptr;
+}
+
+std::optional<int64_t> InstanceType::PriceOf(bool spot, absl::string_view reservation) const {
+  if (reservation.empty()) return spot ? spot_micro_usd : on_demand_micro_usd;
+  const Reservation* found = FindReservation(reservation);
+  if (found == nullptr) return std::nullopt;
+  return found->price_micro_usd_per_hour;
+}
+
+int64_t Offer::PriceOfChoice() const {
+  constexpr int64_t kPart = 1000;
+  if (reservation == nullptr) return price_micro_usd_per_hour;
+  const int64_t worth =
+      type->on_demand_micro_usd.value_or(type->spot_micro_usd.value_or(price_micro_usd_per_hour));
+  return std::max<int64_t>(1, worth / kPart);
 }
 
 namespace {
@@ -101,7 +126,9 @@ model::Node UsableNode(const Offer& offer, absl::string_view name) {
   labels.Set(model::kArchLabel, type.architecture);
   labels.Set(model::kInstanceTypeLabel, type.name);
   if (!offer.zone.empty()) labels.Set(model::kZoneLabel, offer.zone);
-  labels.Set(model::kCapacityTypeLabel, offer.spot ? "spot" : "on-demand");
+  labels.Set(model::kCapacityTypeLabel, offer.reservation != nullptr ? "reserved"
+                                        : offer.spot                 ? "spot"
+                                                                     : "on-demand");
   if (!name.empty()) {
     labels.Set(model::kHostnameLabel, name);
     labels.Set(model::kNodeRequestLabel, name);
@@ -115,6 +142,10 @@ model::Node UsableNode(const Offer& offer, absl::string_view name) {
     model::Set(node.allocatable, model::kGpuName, GpuMilli(type));
   }
   for (const auto& [key, value] : type.labels) labels.Set(key, value);
+  if (offer.reservation != nullptr) {
+    labels.Set(model::kReservationLabel, offer.reservation->name);
+    for (const auto& [key, value] : offer.reservation->labels) labels.Set(key, value);
+  }
   model::Set(node.allocatable, model::kCpuName,
              std::max<int64_t>(0, type.cpu_milli - type.reserved_cpu_milli));
   model::Set(node.allocatable, model::kMemoryName,

@@ -20,6 +20,19 @@ namespace fairlead::hook {
 // No machine has more: sums over plans and ledgers stay far from the end of int64.
 inline constexpr int64_t kMostGpusOfAMachine = 1'000'000;
 
+// No reservation has more machines.
+inline constexpr int64_t kMostReserved = 100'000;
+
+// Machines of a type that are paid for whether they are used or not.
+struct Reservation {
+  std::string name;  // a label value; unique in a catalogue
+  std::string zone;  // empty: in any zone of the type
+  int64_t count = 0;
+  // What caps and bills count for one; 0 is legal if the file says it.
+  int64_t price_micro_usd_per_hour = 0;
+  model::StringMap labels;  // further labels on the node: the cloud's own name of it
+};
+
 struct InstanceType {
   std::string name;  // "p5.48xlarge"
   std::string architecture = "amd64";
@@ -30,15 +43,20 @@ struct InstanceType {
   int64_t gpu_count = 0;
   int64_t gpu_memory_mib = 0;  // of one GPU
   std::vector<std::string> zones;
-  // Micro-dollars per hour; absent: not offered that way. A price of zero is legal (reserved
-  // capacity).
+  // Micro-dollars per hour; absent: not offered that way. A price of zero is legal.
   std::optional<int64_t> on_demand_micro_usd, spot_micro_usd;
-  model::StringMap labels;           // further labels on the node
-  std::vector<model::Taint> taints;  // of its nodes, beside those of the pool
-  model::ResourceList extra;         // further extended resources
+  std::vector<Reservation> reservations;  // by name
+  model::StringMap labels;                // further labels on the node
+  std::vector<model::Taint> taints;       // of its nodes, beside those of the pool
+  model::ResourceList extra;              // further extended resources
   // Reserved for the system and DaemonSets: not allocatable to pods.
   int64_t reserved_cpu_milli = 0;
   int64_t reserved_memory_bytes = 0;
+
+  // Null if absent.
+  [[nodiscard]] const Reservation* FindReservation(absl::string_view name) const;
+  // What a machine of the kind costs now; none: that is unknown.
+  [[nodiscard]] std::optional<int64_t> PriceOf(bool spot, absl::string_view reservation) const;
 };
 
 class Catalog {
@@ -52,6 +70,7 @@ class Catalog {
 
   [[nodiscard]] const std::vector<InstanceType>& types() const { return types_; }
   [[nodiscard]] const InstanceType* Find(absl::string_view name) const;  // null if absent
+  [[nodiscard]] bool has_reservations() const { return has_reservations_; }
   // When and where the prices were read; empty if the file does not say.
   [[nodiscard]] const std::string& as_of() const { return as_of_; }
   [[nodiscard]] const std::string& source() const { return source_; }
@@ -59,15 +78,23 @@ class Catalog {
  private:
   std::string as_of_, source_;
   std::vector<InstanceType> types_;
+  bool has_reservations_ = false;
 };
 
-// An offering: a type in a zone at a price, from a pool.
+// An offering: a type in a zone at a price, from a pool. Of a reservation there are only so many,
+// in all its offers together.
 struct Offer {
   const InstanceType* type = nullptr;
   const model::NodePool* pool = nullptr;
   std::string zone;
   bool spot = false;
   int64_t price_micro_usd_per_hour = 0;
+  const Reservation* reservation = nullptr;  // of the type; null: it is not reserved
+
+  // The price that a choice compares. A reserved machine is paid for anyway: it counts with a
+  // thousandth of the type's on-demand price, so it is taken before what costs money, and of
+  // several reserved ones the smallest that does.
+  [[nodiscard]] int64_t PriceOfChoice() const;
 };
 
 // The node when it registers: labels, taints of the pool, startup taints, allocatable.

@@ -54,6 +54,39 @@ TEST(CatalogTest, WhatIsWrongIsNamedWithItsPlace) {
       {"types:\n- {name: a, cpu: 1, memory: 1Gi, zones: [z], labels: {k: [v]}}",
        "types[0].labels.k: must be text"},
       {"types:\n- 7", "c.yaml:2:3: types[0]: must be a mapping"},
+      {"types:\n- {name: a, cpu: 1, memory: 1Gi, zones: [z], reservations: {name: r}}",
+       "types[0].reservations: must be a list"},
+      {"types:\n- {name: a, cpu: 1, memory: 1Gi, zones: [z], reservations: [{name: r, count: 1}]}",
+       "types[0].reservations[0].price: is missing"},
+      {"types:\n- {name: a, cpu: 1, memory: 1Gi, zones: [z], "
+       "reservations: [{name: r, count: 1, price: -1}]}",
+       "types[0].reservations[0].price: must not be negative"},
+      {"types:\n- {name: a, cpu: 1, memory: 1Gi, zones: [z], "
+       "reservations: [{name: r, count: 0, price: 0}]}",
+       "types[0].reservations[0].count: must be greater than zero"},
+      {"types:\n- {name: a, cpu: 1, memory: 1Gi, zones: [z], "
+       "reservations: [{name: r, count: 100001, price: 0}]}",
+       "types[0].reservations[0].count: must be 100000 at most"},
+      {"types:\n- {name: a, cpu: 1, memory: 1Gi, zones: [z], "
+       "reservations: [{name: 'r/1', count: 1, price: 0}]}",
+       "types[0].reservations[0].name: must be the value of a label"},
+      {"types:\n- {name: a, cpu: 1, memory: 1Gi, zones: [z], "
+       "reservations: [{name: '', count: 1, price: 0}]}",
+       "types[0].reservations[0].name: must be text"},
+      {"types:\n- {name: a, cpu: 1, memory: 1Gi, zones: [z], "
+       "reservations: [{name: r, count: 1, price: 0, zone: y}]}",
+       "types[0].reservations: \"r\": zone \"y\" is no zone of the type"},
+      {"types:\n- {name: a, cpu: 1, memory: 1Gi, zones: [z], "
+       "reservations: [{name: r, count: 1, price: 0, labels: {fairlead.dev/node-pool: p}}]}",
+       "types[0].reservations[0].labels.fairlead.dev/node-pool: is set by Fairlead"},
+      {"types:\n- {name: a, cpu: 1, memory: 1Gi, zones: [z], "
+       "reservations: [{name: r, count: 1, price: 0, labels: {k: 'a b'}}]}",
+       "types[0].reservations[0].labels.k: must be the value of a label"},
+      {"types:\n- {name: a, cpu: 1, memory: 1Gi, zones: [z], "
+       "reservations: [{name: r, count: 1, price: 0}]}\n"
+       "- {name: b, cpu: 1, memory: 1Gi, zones: [z], "
+       "reservations: [{name: r, count: 1, price: 0}]}",
+       "types[1].reservations: \"r\" is given twice"},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.yaml);
@@ -132,6 +165,65 @@ TEST(CatalogTest, TemplateNode) {
   EXPECT_EQ(model::Get(node.allocatable, "cpu"), 1900);
   EXPECT_EQ(model::Get(node.allocatable, "memory"), int64_t{7} << 30);
   EXPECT_EQ(model::Get(node.allocatable, "vpc.amazonaws.com/efa"), 4);
+}
+
+constexpr char kReserved[] = R"(types:
+- name: p5.48xlarge
+  cpu: 192
+  memory: 2048Gi
+  gpu: {model: H100, count: 8}
+  zones: [a, b]
+  price: {on_demand: 55.04, spot: 20}
+  reservations:
+  - {name: cr-2, count: 3, price: 31.5}
+  - name: cr-1
+    zone: b
+    count: 2
+    price: 0
+    labels: {karpenter.k8s.aws/capacity-reservation-id: cr-1}
+)";
+
+TEST(OffersTest, AReservationIsOfferedInItsZoneToThePoolsThatMayUseIt) {
+  const auto catalog = Catalog::Parse(kReserved, "c.yaml");
+  ASSERT_TRUE(catalog.ok()) << catalog.status();
+  EXPECT_TRUE(catalog->has_reservations());
+  EXPECT_FALSE(Catalog::BuiltIn().has_reservations());
+  model::NodePool any, none, one;
+  any.meta.name = "any";
+  none.meta.name = "none";
+  none.reservations.emplace();
+  one.meta.name = "one";
+  one.reservations = {"cr-1", "no-such"};
+  const auto names = [&](const model::NodePool& pool) {
+    std::vector<std::string> found;
+    for (const Offer& offer : MakeOffers(Catalogs(&*catalog), {&pool})) {
+      found.push_back(absl::StrCat(offer.zone, ":",
+                                   offer.reservation == nullptr ? "" : offer.reservation->name));
+    }
+    return found;
+  };
+  using List = std::vector<std::string>;
+  EXPECT_EQ(names(any), (List{"a:", "a:cr-2", "b:", "b:cr-1", "b:cr-2"}));
+  EXPECT_EQ(names(none), (List{"a:", "b:"}));
+  EXPECT_EQ(names(one), (List{"a:", "b:", "b:cr-1"}));
+}
+
+TEST(OffersTest, ANodeOfAReservationSaysSo) {
+  const auto catalog = Catalog::Parse(kReserved, "c.yaml");
+  ASSERT_TRUE(catalog.ok()) << catalog.status();
+  const InstanceType& type = *catalog->Find("p5.48xlarge");
+  model::NodePool pool;
+  const Offer offer{&type, &pool, "b", false, 0, type.FindReservation("cr-1")};
+  const model::Node node = UsableNode(offer, "fl-1");
+  EXPECT_EQ(node.meta.labels.Get(model::kCapacityTypeLabel), "reserved");
+  EXPECT_EQ(node.meta.labels.Get(model::kReservationLabel), "cr-1");
+  EXPECT_EQ(node.meta.labels.Get("karpenter.k8s.aws/capacity-reservation-id"), "cr-1");
+  EXPECT_EQ(offer.PriceOfChoice(), 55040) << "a thousandth of what it costs on demand";
+  EXPECT_EQ(type.PriceOf(false, "cr-2"), 31'500'000);
+  EXPECT_EQ(type.PriceOf(false, "cr-3"), std::nullopt);
+  EXPECT_EQ(type.PriceOf(false, ""), 55'040'000);
+  const Offer plain{&type, &pool, "b", false, 55'040'000};
+  EXPECT_FALSE(UsableNode(plain, "fl-1").meta.labels.Has(model::kReservationLabel));
 }
 
 TEST(OffersTest, PoolsNarrowAndOrderWhatIsOffered) {

@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "document/fields.h"
+#include "scheduler/model/api_names.h"
+#include "scheduler/model/qualified_name.h"
 #include "scheduler/model/quantity.h"
 
 namespace fairlead::hook {
@@ -125,6 +127,36 @@ class Reader : public FieldReader {
                   {"spot", Dollars(&type->spot_micro_usd)}});
     };
   }
+  // Labels that nodes have whatever a reservation says.
+  Handler ReservationLabels(model::StringMap* out) const {
+    return [=, this](const Json& node, const std::string& field) {
+      return AnyMap(
+          node, field,
+          [&](const std::string& key, const Json& value, const std::string& at) -> absl::Status {
+            for (const char* known :
+                 {model::kCapacityTypeLabel, model::kReservationLabel, model::kHostnameLabel,
+                  model::kNodeRequestLabel, model::kPoolLabel, model::kInstanceTypeLabel,
+                  model::kZoneLabel, model::kArchLabel, model::kOsLabel}) {
+              if (key == known) return Error(value, at, "is set by Fairlead, for each node");
+            }
+            if (!model::IsQualifiedName(key)) return Error(value, at, "is no key of a label");
+            if (!value.is_text() || !model::IsLabelValue(value.text())) {
+              return Error(value, at, "must be the value of a label");
+            }
+            out->Set(key, value.text());
+            return absl::OkStatus();
+          });
+    };
+  }
+  Handler ReservationName(std::string* out) const {
+    return [=, this](const Json& node, const std::string& field) -> absl::Status {
+      FAIRLEAD_RETURN_IF_ERROR(Text(out)(node, field));
+      if (!out->empty() && model::IsLabelValue(*out)) return absl::OkStatus();
+      return Error(node, field,
+                   "must be the value of a label: at most 63 letters, digits, '-', '_' and '.'");
+    };
+  }
+  Handler Reservations(std::vector<Reservation>* out) const;
   Handler ReadDefaults(Defaults* out) const {
     return [=, this](const Json& node, const std::string& field) {
       return Map(node, field,
@@ -136,6 +168,33 @@ class Reader : public FieldReader {
   absl::StatusOr<InstanceType> Type(const Json& node, const std::string& field,
                                     const Defaults& defaults) const;
 };
+
+FieldReader::Handler Reader::Reservations(std::vector<Reservation>* out) const {
+  return [=, this](const Json& node, const std::string& field) -> absl::Status {
+    const auto read = [&](const Json& item, const std::string& at) -> absl::Status {
+      Reservation reservation;
+      std::optional<int64_t> price;
+      FAIRLEAD_RETURN_IF_ERROR(Map(item, at,
+                                   {{"name", ReservationName(&reservation.name)},
+                                    {"zone", Text(&reservation.zone)},
+                                    {"count", Quantity(1, 1, &reservation.count)},
+                                    {"price", Dollars(&price)},
+                                    {"labels", ReservationLabels(&reservation.labels)}},
+                                   {"name", "count", "price"}));
+      if (reservation.count > kMostReserved) {
+        return Error(item, absl::StrCat(at, ".count"),
+                     absl::StrCat("must be ", kMostReserved, " at most"));
+      }
+      reservation.price_micro_usd_per_hour = *price;
+      out->push_back(std::move(reservation));
+      return absl::OkStatus();
+    };
+    FAIRLEAD_RETURN_IF_ERROR(List(node, field, read));
+    std::sort(out->begin(), out->end(),
+              [](const Reservation& a, const Reservation& b) { return a.name < b.name; });
+    return absl::OkStatus();
+  };
+}
 
 absl::StatusOr<InstanceType> Reader::Type(const Json& node, const std::string& field,
                                           const Defaults& defaults) const {
@@ -154,12 +213,23 @@ absl::StatusOr<InstanceType> Reader::Type(const Json& node, const std::string& f
            {"gpu", Gpu(&type)},
            {"zones", Zones(&type.zones)},
            {"price", Price(&type)},
+           {"reservations", Reservations(&type.reservations)},
            {"labels", Labels(&type.labels)},
            {"extra", Extra(&type.extra)},
            {"reserved", Reserved(&type.reserved_cpu_milli, &type.reserved_memory_bytes)}},
           {"name", "cpu", "memory"}));
   const auto at = [&](const char* key) { return absl::StrCat(field, ".", key); };
   if (type.zones.empty()) return Error(node, at("zones"), "is missing and has no default");
+  for (const Reservation& reservation : type.reservations) {
+    const auto& zones = type.zones;
+    if (reservation.zone.empty() ||
+        std::find(zones.begin(), zones.end(), reservation.zone) != zones.end()) {
+      continue;
+    }
+    return Error(node, at("reservations"),
+                 absl::StrCat("\"", reservation.name, "\": zone \"", reservation.zone,
+                              "\" is no zone of the type"));
+  }
   if (type.reserved_cpu_milli >= type.cpu_milli) {
     return Error(node, at("reserved.cpu"), "leaves nothing for pods");
   }
@@ -185,13 +255,18 @@ absl::StatusOr<CatalogFile> Reader::ReadFile(const Json& root) const {
                                 {"defaults", ReadDefaults(&defaults)},
                                 {"types", find_types}},
                                {"types"}));
-  std::set<std::string> names;
+  std::set<std::string> names, reservations;
   FAIRLEAD_RETURN_IF_ERROR(
       List(*types, "types", [&](const Json& node, const std::string& field) -> absl::Status {
         FAIRLEAD_ASSIGN_OR_RETURN(InstanceType type, Type(node, field, defaults));
         if (!names.insert(type.name).second) {
           return Error(node, absl::StrCat(field, ".name"),
                        absl::StrCat("\"", type.name, "\" is given twice"));
+        }
+        for (const Reservation& reservation : type.reservations) {
+          if (reservations.insert(reservation.name).second) continue;
+          return Error(node, absl::StrCat(field, ".reservations"),
+                       absl::StrCat("\"", reservation.name, "\" is given twice"));
         }
         file.types.push_back(std::move(type));
         return absl::OkStatus();

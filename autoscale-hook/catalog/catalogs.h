@@ -26,6 +26,8 @@ class Catalogs {
   // Takes the catalogues that providers have told another one.
   void Continue(Catalogs& former) { told_ = std::move(former.told_); }
 
+  // Providers tell no reservations.
+  [[nodiscard]] bool has_reservations() const { return configured_->has_reservations(); }
   [[nodiscard]] const Catalog& Of(absl::string_view provider) const {
     const auto told =
         told_.find(provider.empty() ? absl::string_view(default_provider_) : provider);

@@ -136,14 +136,14 @@ std::vector<NodeEmptying::Candidate> NodeEmptying::Candidates(StepContext& conte
     const model::NodeRequest& request = view.request();
     const bool may_be = IsReady(view) && view.ready() && view.surplus.empty() &&
                         view.nodes.size() == 1 && !IsDisrupted(view) && view.node()->needed &&
-                        HasOnlyPods(view) && request.price_known &&
+                        HasOnlyPods(view) && request.reservation.empty() && request.price_known &&
                         request.price_micro_usd_per_hour > 0 && pool_permits(request.pool);
     if (may_be) add(*view.machine, view.node()->name);
   }
   absl::flat_hash_map<const SteadyKind*, bool> permits;
   for (const auto& [kind, count] : context.ledger.steady().kinds()) {
-    permits[&kind] =
-        kind.by_pods_alone && kind.price_micro_usd_per_hour > 0 && pool_permits(kind.pool);
+    permits[&kind] = kind.by_pods_alone && kind.reservation.empty() &&
+                     kind.price_micro_usd_per_hour > 0 && pool_permits(kind.pool);
   }
   context.ledger.steady().ForEach([&](const SteadyKind& kind, const Machine& machine) {
     if (permits.at(&kind)) add(machine, machine.desired.node_name);
@@ -172,6 +172,7 @@ void NodeEmptying::Look(StepContext& context, DisruptionBudgets& budgets, Evacua
     together.push_back(*candidate->node);
     if (!evacuation.FindRoom(together)) {
       together.pop_back();
+      roomless_->push_back(*candidate);
       continue;
     }
     const auto known = spare_since_.find(machine.key);
@@ -182,6 +183,8 @@ void NodeEmptying::Look(StepContext& context, DisruptionBudgets& budgets, Evacua
   }
   spare_since_ = std::move(spare_since);
   bool started = false;
+  // The others have their turn when no node waits to be emptied, or only budgets hold those.
+  if (due.size() < together.size()) roomless_->clear();
   for (const Machine* machine : due) {
     const std::string& pool = machine->desired.pool;
     if (!budgets.Allows(pool, model::DisruptionReason::kUnderutilized)) continue;
@@ -190,11 +193,14 @@ void NodeEmptying::Look(StepContext& context, DisruptionBudgets& budgets, Evacua
           "emptied: its pods have room on other nodes", context);
     started = true;
   }
-  if (started) spare_since_.clear();  // the others' room is perhaps taken now
+  if (!started) return;
+  spare_since_.clear();  // the others' room is perhaps taken now
+  roomless_->clear();
 }
 
 void NodeEmptying::Advance(StepContext& context, DisruptionBudgets& budgets, Evacuation* evacuation,
                            bool nodes_wanted, bool frozen) {
+  roomless_.reset();
   bool calm = !nodes_wanted && !frozen && evacuation != nullptr;
   absl::Duration shortest = absl::InfiniteDuration();  // of nodes that may be emptied
   for (MachineView& view : context.views) {
@@ -203,7 +209,8 @@ void NodeEmptying::Advance(StepContext& context, DisruptionBudgets& budgets, Eva
     const bool coming =
         phase == Phase::kPending || phase == Phase::kLaunched || phase == Phase::kRegistered;
     const std::optional<Machine::Emptying>& emptying = view.machine->emptying;
-    if (coming || emptying.has_value()) calm = false;
+    const bool replaces = view.machine->replacing == Machine::Replacing::kAwaitsPods;
+    if (coming || replaces || emptying.has_value()) calm = false;
     const std::string& pool = view.request().pool;
     if (IsReady(view) &&
         budgets.PolicyOf(pool) == model::ConsolidationPolicy::kWhenEmptyOrUnderutilized) {
@@ -221,6 +228,7 @@ void NodeEmptying::Advance(StepContext& context, DisruptionBudgets& budgets, Eva
   if (context.now < next) return context.WakeAt(next);
   looked_at_ = context.now;
   context.WakeAt(context.now + every);
+  roomless_.emplace();
   if (calm) {
     Look(context, budgets, *evacuation);
   } else {

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "scheduler/model/node.h"
+#include "scheduler/model/resources.h"
 
 namespace fairlead::hook {
 
@@ -27,6 +29,12 @@ class Evacuation {
   // Whether the pods of these nodes, all together, would be placed on other nodes that are there,
   // with what is free now. False also if that is too much work to find out.
   [[nodiscard]] virtual bool FindRoom(const std::vector<std::string>& nodes) = 0;
+  // What the pods of these nodes request together.
+  [[nodiscard]] virtual model::ResourceList RequestsOf(const std::vector<std::string>& nodes) = 0;
+  // Whether all pods of these nodes would be placed on one node like this, which does not exist and
+  // has nothing else on it. False also if that is too much work to find out.
+  [[nodiscard]] virtual bool FitOn(const std::vector<std::string>& nodes,
+                                   const model::Node& node) = 0;
 };
 
 }  // namespace fairlead::hook

@@ -77,6 +77,11 @@ absl::StatusOr<model::Node> NodeToLaunch(const NodeRequest& request, const StepC
       request.pool.empty() ||
       std::any_of(context.pools.begin(), context.pools.end(),
                   [&](const model::NodePool* pool) { return pool->meta.name == request.pool; });
+  if (has_pool && !context.hook.KnowsReservation(request)) {
+    return absl::NotFoundError(absl::StrCat("NodeRequest ", request.meta.name,
+                                            ": spec.reservation \"", request.reservation,
+                                            "\" is not in the catalogue"));
+  }
   if (has_pool) return context.hook.ExpectedNode(request);
   return absl::NotFoundError(
       absl::StrCat("NodePool ", request.pool, " is gone, or was never in force in this process"));
@@ -112,6 +117,7 @@ void SendLaunch(MachineView& view, StepContext& context) {
     order.startup_taints = pool->startup_taints;
     order.node_class = pool->node_class;
   }
+  order.reservation_labels = context.hook.ReservationLabels(view.request());
   node->taints.insert(node->taints.end(), order.startup_taints.begin(), order.startup_taints.end());
   node->ready = false;
   order.node = *std::move(node);

@@ -138,12 +138,20 @@ struct Machine {
   std::map<std::string, absl::Time> surplus_since;  // by provider id (surplus.h)
   // Its pods are to go, so that it can be removed (emptying.h). Only this process knows of it.
   struct Emptying {
-    enum class Reason : uint8_t { kUnderutilized, kInterrupted };
+    enum class Reason : uint8_t { kUnderutilized, kReplaced, kInterrupted };
     Reason reason = Reason::kUnderutilized;
     absl::Time since;
     bool evicting = false;  // its pods are being evicted, behind the fence
   };
   std::optional<Emptying> emptying;
+  // Of a request that replaces others (replacement.h), anew in each step.
+  enum class Replacing : uint8_t {
+    kNo,          // it is a machine like any other
+    kAwaitsPods,  // their pods are to come: it is needed
+    kGivenBack    // they are not to come any more: it goes at once if nothing needs it
+  };
+  Replacing replacing = Replacing::kNo;
+  bool replacement_over = false;  // their pods did not come, and are not to come any more
   absl::Time not_emptied_before = absl::InfinitePast();
   int64_t given_up = 0;          // attempts to empty it
   bool failure_counted = false;  // in the back-off

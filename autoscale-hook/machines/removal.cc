@@ -38,6 +38,7 @@ absl::Time DueAt(const MachineView& view, absl::Time since, StepContext& context
   if (request.meta.deletion.has_value()) return from;
   if (!view.registered()) return from + options.cancel_after;
   if (view.machine->emptying.has_value()) return from;
+  if (view.machine->replacing == Machine::Replacing::kGivenBack) return from;
   absl::Time due = from + budgets.WaitOf(request.pool);
   if (!request.launched_at.has_value()) return due;
   const absl::Time launched = std::min(*request.launched_at, context.now);
@@ -166,7 +167,10 @@ void RemoveUnneeded(StepContext& context, DisruptionBudgets& budgets, const Remo
   }
   context.WakeAt(context.ledger.steady().next_due());
   std::stable_sort(due.begin(), due.end(), [](const MachineView* a, const MachineView* b) {
-    return a->request().price_micro_usd_per_hour > b->request().price_micro_usd_per_hour;
+    const model::NodeRequest &x = a->request(), &y = b->request();
+    // What is reserved is paid for all the same.
+    if (x.reservation.empty() != y.reservation.empty()) return x.reservation.empty();
+    return x.price_micro_usd_per_hour > y.price_micro_usd_per_hour;
   });
   Removals removals(context, budgets, freeze, pace);
   for (MachineView& view : context.views) RemoveSurplus(view, context, removals.left());

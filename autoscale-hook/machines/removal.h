@@ -16,7 +16,7 @@
 // (`minimum_lifetime`, `billing_period`); the budgets of its pool (disruption_budgets.h); and for
 // all nodes together a pace (RemovalPace), and a freeze while many nodes are not ready
 // (RemovalFreeze), because then the picture is more likely wrong than the nodes are. Each step
-// makes at most max_removals_per_step taints and drains, most expensive first.
+// makes at most max_removals_per_step taints and drains, most expensive first, reserved ones last.
 //
 // Nodes without a request, and requests without an entry in StepInput::nodes, are never touched.
 // Thread-safety: none.

@@ -16,8 +16,9 @@ bool IsSteadyNode(const NodeUse& node) {
 bool IsIdle(const Machine& machine) {
   return !machine.written.has_value() && !machine.launch_answer.has_value() &&
          !machine.missing_since.has_value() && !machine.emptying.has_value() &&
-         machine.taints.empty() && machine.ends.empty() && machine.surplus_since.empty() &&
-         machine.absence.list == 0 && machine.absence.told.empty() && !machine.reported_gone;
+         machine.replacing == Machine::Replacing::kNo && machine.taints.empty() &&
+         machine.ends.empty() && machine.surplus_since.empty() && machine.absence.list == 0 &&
+         machine.absence.told.empty() && !machine.reported_gone;
 }
 
 // All that is known of the request's machines is this node.
@@ -52,6 +53,7 @@ std::optional<SteadyKind> SteadyKindOf(const MachineView& view) {
                     request.provider,
                     request.queue,
                     std::string(request.meta.labels.Get(kRequestGpuModelLabel)),
+                    request.reservation,
                     request.price_micro_usd_per_hour,
                     *gpus,
                     GpusOnNode(view.node()->allocatable),

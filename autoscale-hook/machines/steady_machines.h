@@ -47,7 +47,7 @@ inline int64_t GpusOnNode(const model::ResourceList& allocatable) {
 
 // What steps ask about a steady machine, beside its name. It is equal for many of them.
 struct SteadyKind {
-  std::string pool, instance_type, provider, queue, gpu_model;
+  std::string pool, instance_type, provider, queue, gpu_model, reservation;
   int64_t price_micro_usd_per_hour = 0;     // known
   int64_t ordered_gpus = 0, node_gpus = 0;  // devices: that it was ordered with, that its node has
   bool by_pods_alone = false;               // it is needed, by pods alone

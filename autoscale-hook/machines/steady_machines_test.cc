@@ -212,6 +212,12 @@ class WorldsWord final : public Evacuation {
   [[nodiscard]] bool FindRoom(const std::vector<std::string>& nodes) override {
     return nodes.size() <= room;
   }
+  [[nodiscard]] model::ResourceList RequestsOf(const std::vector<std::string>&) override {
+    return {};
+  }
+  [[nodiscard]] bool FitOn(const std::vector<std::string>& nodes, const model::Node&) override {
+    return !blocked.contains(nodes.front()) && nodes.front().back() % 2 == 0;
+  }
   std::set<std::string> blocked;
   size_t room = 0;
 };

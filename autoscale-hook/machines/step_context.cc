@@ -188,7 +188,8 @@ void StepContext::WriteStatus(MachineView& view) {
 }
 
 LaunchKey KeyOf(const model::NodeRequest& request) {
-  return {request.provider, request.pool, request.instance_type, request.zone, request.spot};
+  return {request.provider, request.pool, request.instance_type,
+          request.zone,     request.spot, request.reservation};
 }
 
 }  // namespace fairlead::hook

@@ -58,7 +58,7 @@ struct MachineView {
   // The machines that may cost money: at least one.
   [[nodiscard]] int64_t CountMachines() const;
   [[nodiscard]] bool known_unneeded() const {
-    return !nodes.empty() &&
+    return machine->replacing != Machine::Replacing::kAwaitsPods && !nodes.empty() &&
            std::none_of(nodes.begin(), nodes.end(), [](const NodeUse* use) { return use->needed; });
   }
 };

@@ -19,6 +19,9 @@ int64_t DearestPrice(const Catalog& catalog) {
   for (const InstanceType& type : catalog.types()) {
     dearest =
         std::max({dearest, type.on_demand_micro_usd.value_or(0), type.spot_micro_usd.value_or(0)});
+    for (const Reservation& reservation : type.reservations) {
+      dearest = std::max(dearest, reservation.price_micro_usd_per_hour);
+    }
   }
   return dearest;
 }
@@ -58,9 +61,8 @@ void CapUsage::Add(const model::NodeRequest& request, const Catalog& catalog, in
   int64_t price = request.price_micro_usd_per_hour;
   if (!request.price_known) {
     const InstanceType* type = catalog.Find(request.instance_type);
-    const auto known = type == nullptr
-                           ? std::nullopt
-                           : (request.spot ? type->spot_micro_usd : type->on_demand_micro_usd);
+    const auto known =
+        type == nullptr ? std::nullopt : type->PriceOf(request.spot, request.reservation);
     if (!known.has_value()) {
       ++unpriced;
       assumed_micro_usd_per_hour = DearestPrice(catalog);
@@ -70,6 +72,7 @@ void CapUsage::Add(const model::NodeRequest& request, const Catalog& catalog, in
   micro_usd_per_hour = model::SaturatingAdd(micro_usd_per_hour, price);
   ++nodes;
   ++nodes_by_pool[request.pool];
+  if (!request.reservation.empty()) ++nodes_by_reservation[request.reservation];
 }
 
 bool CountsAgainstCaps(const model::NodeRequest& request, bool registered) {
@@ -97,6 +100,21 @@ CapsLeft CapsLeft::Of(const CapLimits& limits, const CapUsage& usage,
           Left(pool->max_nodes, Used(usage.nodes_by_pool, pool->meta.name));
     }
   }
+  return left;
+}
+
+void CapsLeft::AddReservations(const std::vector<Offer>& offers, const CapUsage& usage) {
+  for (const Offer& offer : offers) {
+    if (offer.reservation == nullptr) continue;
+    const std::string& name = offer.reservation->name;
+    nodes_by_reservation[name] =
+        Left(offer.reservation->count, Used(usage.nodes_by_reservation, name));
+  }
+}
+
+CapsLeft CapsLeft::WithoutCaps() const {
+  CapsLeft left;
+  left.nodes_by_reservation = nodes_by_reservation;
   return left;
 }
 

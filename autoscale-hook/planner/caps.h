@@ -44,6 +44,7 @@ struct CapUsage {
   int64_t unpriced = 0, assumed_micro_usd_per_hour = 0;
   std::map<std::string, int64_t> gpus_by_model;
   std::map<std::string, int64_t> nodes_by_pool;
+  std::map<std::string, int64_t> nodes_by_reservation;
 
   // `node_gpus`: what its node has, in devices; 0 if none has registered. The larger number counts:
   // devices may still be missing on a node, and nothing else may tell how many it has.
@@ -58,9 +59,15 @@ struct CapsLeft {
   int64_t nodes = kNoBound, gpus = kNoBound, micro_usd_per_hour = kNoBound;
   std::map<std::string, int64_t> gpus_by_model;  // absent: no bound
   std::map<std::string, int64_t> nodes_by_pool;  // absent: no bound
+  // Not a cap but a fact: there are no more. Absent: none.
+  std::map<std::string, int64_t> nodes_by_reservation;
 
   static CapsLeft Of(const CapLimits& limits, const CapUsage& usage,
                      const std::vector<const model::NodePool*>& pools);
+  // What of the reservations of these offers is not in use.
+  void AddReservations(const std::vector<Offer>& offers, const CapUsage& usage);
+  // Without any cap; of reservations as many as there are.
+  [[nodiscard]] CapsLeft WithoutCaps() const;
   friend bool operator==(const CapsLeft&, const CapsLeft&) = default;
 };
 

@@ -12,9 +12,9 @@
 namespace fairlead::hook {
 
 // In the order of preference among equals: pool weight (higher first), type, pool, zone, on-demand
-// before spot. A type or capacity type without a price is not offered; nor is spot above the
-// on-demand price (a stale table: spot is never worth more). Invalid pools offer nothing. Pools and
-// catalogues outlive the offers. O(types * pools * zones).
+// before reserved before spot. A type or capacity type without a price is not offered; nor is spot
+// above the on-demand price (a stale table: spot is never worth more). Invalid pools offer nothing.
+// Pools and catalogues outlive the offers. O(types * pools * zones).
 std::vector<Offer> MakeOffers(const Catalogs& catalogs,
                               const std::vector<const model::NodePool*>& pools);
 

@@ -263,7 +263,7 @@ Packing Packer::Pack(const std::vector<int64_t>& counts, const CapsLeft& caps,
 Packer::Run::Run(Packer& packer, const std::vector<int64_t>& counts, const CapsLeft& caps,
                  Objective objective)
     : packer_(packer), counts_(counts) {
-  std::map<std::string, int> models, pools;
+  std::map<std::string, int> models, pools, reservations;
   budget_.nodes = caps.nodes;
   budget_.gpus = caps.gpus;
   budget_.micro_usd_per_hour = caps.micro_usd_per_hour;
@@ -280,22 +280,50 @@ Packer::Run::Run(Packer& packer, const std::vector<int64_t>& counts, const CapsL
     model_of_.push_back(
         index_of(offer.type->gpu_model, caps.gpus_by_model, models, budget_.by_model));
     pool_of_.push_back(index_of(offer.pool->meta.name, caps.nodes_by_pool, pools, budget_.by_pool));
-    const int64_t gpus = objective == Objective::kPrice ? 0 : offer.type->gpu_count;
-    weighted_.push_back(
-        model::SaturatingAdd(offer.price_micro_usd_per_hour, Times(gpus, kGpuWeight)));
-  }
-  constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-  for (size_t c = 0; c < counts_.size(); ++c) {
-    int64_t cheapest = kNever;
-    for (size_t o = 0; counts_[c] > 0 && o < weighted_.size(); ++o) {
-      const int64_t fits = Count(static_cast<int>(o), {}, static_cast<int>(c), counts_[c]);
-      if (fits > 0) cheapest = std::min(cheapest, Times(weighted_[o], 1000) / fits);
+    reservation_of_.push_back(-1);
+    if (offer.reservation != nullptr) {
+      const std::string& name = offer.reservation->name;
+      reservation_of_.back() =
+          index_of(name, caps.nodes_by_reservation, reservations, budget_.by_reservation);
+      if (!caps.nodes_by_reservation.contains(name)) {
+        budget_.by_reservation[static_cast<size_t>(reservation_of_.back())] = 0;
+      }
     }
-    value_milli_.push_back(cheapest == kNever ? 0 : cheapest);
+    const int64_t gpus = objective == Objective::kPrice ? 0 : offer.type->gpu_count;
+    weighted_.push_back(model::SaturatingAdd(offer.PriceOfChoice(), Times(gpus, kGpuWeight)));
+  }
+  for (size_t c = 0; c < counts_.size(); ++c) {
+    value_milli_.push_back(ValueOf(static_cast<int>(c)));
     class_order_.push_back(static_cast<int>(c));
   }
   std::stable_sort(class_order_.begin(), class_order_.end(),
                    [&](int a, int b) { return value_milli_[a] > value_milli_[b]; });
+}
+
+Packer::Run::Run(const Run& whole, const std::vector<int64_t>& counts, Budget budget)
+    : packer_(whole.packer_),
+      counts_(counts),
+      budget_(std::move(budget)),
+      model_of_(whole.model_of_),
+      pool_of_(whole.pool_of_),
+      reservation_of_(whole.reservation_of_),
+      weighted_(whole.weighted_),
+      value_milli_(whole.value_milli_),
+      class_order_(whole.class_order_) {}
+
+// What a pod of the class costs where nothing is reserved: the more that is, the more a reserved
+// machine saves that it runs on.
+int64_t Packer::Run::ValueOf(int pod_class) const {
+  const int64_t count = counts_[static_cast<size_t>(pod_class)];
+  std::optional<int64_t> cheapest, cheapest_reserved;
+  for (size_t o = 0; count > 0 && o < weighted_.size(); ++o) {
+    const int64_t fits = Count(static_cast<int>(o), {}, pod_class, count);
+    if (fits <= 0) continue;
+    std::optional<int64_t>& known = reservation_of_[o] < 0 ? cheapest : cheapest_reserved;
+    const int64_t each = Times(weighted_[o], 1000) / fits;
+    known = std::min(known.value_or(each), each);
+  }
+  return cheapest.value_or(cheapest_reserved.value_or(0));
 }
 
 Packing Packer::Run::Solve() {
@@ -315,7 +343,7 @@ Packing Packer::Run::Solve() {
     lookups_end_ = packer_.lookups_ + kImproveBudget;
     Improve(mixed);
     if (Better(mixed, best)) best = std::move(mixed);
-    TryPrices(best);
+    TryPricesBesideReserved(best);
   }
   Normalise(best);
 
@@ -327,8 +355,40 @@ Packing Packer::Run::Solve() {
     packing.price_micro_usd_per_hour = model::SaturatingAdd(
         packing.price_micro_usd_per_hour,
         Times(packer_.offers_[group.offer].price_micro_usd_per_hour, group.nodes));
+    packing.price_of_choice = model::SaturatingAdd(
+        packing.price_of_choice, Times(packer_.offers_[group.offer].PriceOfChoice(), group.nodes));
   }
   return packing;
+}
+
+// What is on reserved machines stays there; plans by prices of pods for the rest.
+void Packer::Run::TryPricesBesideReserved(Draft& best) {
+  if (std::all_of(budget_.by_reservation.begin(), budget_.by_reservation.end(),
+                  [](int64_t left) { return left <= 0; })) {
+    return TryPrices(best);
+  }
+  Draft reserved, others;
+  reserved.unplaced.assign(counts_.size(), 0);
+  reserved.budget = budget_;
+  Counts rest = counts_;
+  for (const NodeGroup& group : best.groups) {
+    if (reservation_of_[group.offer] < 0) continue;
+    Buy(reserved, group.offer, group.load, group.nodes);
+    for (const auto& [pod_class, count] : group.load) rest[pod_class] -= count * group.nodes;
+  }
+  others.unplaced = best.unplaced;
+  others.budget = reserved.budget;
+  std::fill(others.budget.by_reservation.begin(), others.budget.by_reservation.end(), 0);
+  Run run(*this, rest, others.budget);
+  for (const NodeGroup& group : best.groups) {
+    if (reservation_of_[group.offer] < 0) run.Buy(others, group.offer, group.load, group.nodes);
+  }
+  run.TryPrices(others);
+  for (const NodeGroup& group : others.groups) {
+    Buy(reserved, group.offer, group.load, group.nodes);
+  }
+  reserved.unplaced = others.unplaced;
+  if (Better(reserved, best)) best = std::move(reserved);
 }
 
 // Plans by prices of pods, as long as they can be cheaper.
@@ -356,6 +416,9 @@ bool Packer::Run::Better(const Draft& a, const Draft& b) const {
 int64_t Packer::Run::MaxNodes(const Budget& budget, int offer) const {
   const Offer& o = packer_.offers_[offer];
   int64_t nodes = budget.by_pool[pool_of_[offer]];
+  if (const int reservation = reservation_of_[offer]; reservation >= 0) {
+    nodes = std::min(nodes, std::max<int64_t>(0, budget.by_reservation[reservation]));
+  }
   const auto bound = [&nodes](int64_t left, int64_t each) {
     if (left != kNoBound && each > 0) nodes = std::min(nodes, std::max<int64_t>(0, left / each));
   };
@@ -374,6 +437,9 @@ void Packer::Run::Buy(Draft& draft, int offer, Load load, int64_t nodes) const {
   Take(draft.budget.gpus, gpus);
   Take(draft.budget.by_model[model_of_[offer]], gpus);
   Take(draft.budget.by_pool[pool_of_[offer]], nodes);
+  if (const int reservation = reservation_of_[offer]; reservation >= 0) {
+    Take(draft.budget.by_reservation[reservation], nodes);
+  }
   Take(draft.budget.micro_usd_per_hour, Times(o.price_micro_usd_per_hour, nodes));
   Add(draft.cost.weighted, Times(weighted_[offer], nodes));
   Add(draft.cost.gpus, gpus);
@@ -395,6 +461,9 @@ void Packer::Run::GiveBack(Draft& draft, size_t group, int64_t nodes) const {
   Take(draft.budget.gpus, -gpus);
   Take(draft.budget.by_model[model_of_[g.offer]], -gpus);
   Take(draft.budget.by_pool[pool_of_[g.offer]], -nodes);
+  if (const int reservation = reservation_of_[g.offer]; reservation >= 0) {
+    Take(draft.budget.by_reservation[reservation], -nodes);
+  }
   Take(draft.budget.micro_usd_per_hour, -Times(o.price_micro_usd_per_hour, nodes));
   Add(draft.cost.weighted, -Times(weighted_[g.offer], nodes));
   Add(draft.cost.gpus, -gpus);

@@ -18,6 +18,9 @@
 //              helps or a fixed number of fit questions is spent (a count, not a time: the plan is
 //              deterministic).
 //
+// Of a reservation only some machines are left. The linear program has no such bounds: what `per
+// class` and `mixed` put onto reserved machines stays there, and the rest is planned by prices.
+//
 // Pods that have to share one node are a class of their own, counted in units: as many of a unit
 // fit as Placement lets pods of all its kinds onto the node one after another. Only other
 // units are planned beside a unit: a workload that is served before it might take its place, if it
@@ -70,7 +73,8 @@ struct NodeGroup {
 
 enum class Objective : uint8_t { kPrice, kGpusThenPrice };
 
-// Compared in this order. `weighted` is the price, or GPUs and price in one number.
+// Compared in this order. `weighted` is the price of choice (Offer), or GPUs and that price in one
+// number.
 struct PackCost {
   int64_t weighted = 0, gpus = 0, nodes = 0;
   friend auto operator<=>(const PackCost&, const PackCost&) = default;
@@ -81,6 +85,7 @@ struct Packing {
   std::vector<int64_t> unplaced;  // by class: no offer, or a cap
   PackCost cost;
   int64_t price_micro_usd_per_hour = 0;
+  int64_t price_of_choice = 0;  // Offer::PriceOfChoice
   [[nodiscard]] bool Complete() const;
 };
 

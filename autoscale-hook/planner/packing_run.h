@@ -11,7 +11,7 @@ namespace fairlead::hook {
 // What may still be bought, by indexes instead of names.
 struct Packer::Budget {
   int64_t nodes = kNoBound, gpus = kNoBound, micro_usd_per_hour = kNoBound;
-  std::vector<int64_t> by_model, by_pool;
+  std::vector<int64_t> by_model, by_pool, by_reservation;
 };
 
 class Packer::Run {
@@ -21,6 +21,8 @@ class Packer::Run {
   Packing Solve();
 
  private:
+  // A part of the pods, with that budget.
+  Run(const Run& whole, const std::vector<int64_t>& counts, Budget budget);
   friend class Packer::Prices;
   using Counts = std::vector<int64_t>;
   struct Draft {
@@ -31,6 +33,7 @@ class Packer::Run {
   };
   enum class Construction : uint8_t { kPerClass, kMixed };
 
+  [[nodiscard]] int64_t ValueOf(int pod_class) const;
   // ---- buying
   [[nodiscard]] int64_t MaxNodes(const Budget& budget, int offer) const;
   void Buy(Draft& draft, int offer, Load load, int64_t nodes) const;
@@ -51,6 +54,7 @@ class Packer::Run {
   [[nodiscard]] Load FillOne(int offer, const Counts& counts, int first_class) const;
   // ---- construction (packing_prices.cc)
   void TryPrices(Draft& best);
+  void TryPricesBesideReserved(Draft& best);
   // ---- improvement (packing_improve.cc)
   void Improve(Draft& draft);
   bool ImproveOnce(Draft& draft);
@@ -67,6 +71,7 @@ class Packer::Run {
   const Counts& counts_;
   Budget budget_;
   std::vector<int> model_of_, pool_of_;  // by offer
+  std::vector<int> reservation_of_;      // by offer; -1: it is not reserved
   std::vector<int64_t> weighted_;        // by offer
   std::vector<int64_t> value_milli_;  // by class: its cheapest weighted price per pod, times 1000
   std::vector<int> class_order_;      // dearest first

@@ -101,13 +101,15 @@ void TakeFrom(CapsLeft& left, const Offer& offer) {
   if (model != left.gpus_by_model.end()) model->second -= offer.type->gpu_count;
   auto pool = left.nodes_by_pool.find(offer.pool->meta.name);
   if (pool != left.nodes_by_pool.end()) --pool->second;
+  if (offer.reservation != nullptr) --left.nodes_by_reservation[offer.reservation->name];
 }
 
 bool Overdrawn(const CapsLeft& left) {
   const auto below = [](const auto& entry) { return entry.second < 0; };
   return left.nodes < 0 || left.gpus < 0 || left.micro_usd_per_hour < 0 ||
          std::any_of(left.gpus_by_model.begin(), left.gpus_by_model.end(), below) ||
-         std::any_of(left.nodes_by_pool.begin(), left.nodes_by_pool.end(), below);
+         std::any_of(left.nodes_by_pool.begin(), left.nodes_by_pool.end(), below) ||
+         std::any_of(left.nodes_by_reservation.begin(), left.nodes_by_reservation.end(), below);
 }
 
 BondPlanner::BondPlanner(const Demand& demand, const std::vector<Offer>& offers,
@@ -120,9 +122,7 @@ BondPlanner::BondPlanner(const Demand& demand, const std::vector<Offer>& offers,
   std::stable_sort(by_price_.begin(), by_price_.end(), [&](int a, int b) {
     const Offer& x = offers_[static_cast<size_t>(a)];
     const Offer& y = offers_[static_cast<size_t>(b)];
-    if (x.price_micro_usd_per_hour != y.price_micro_usd_per_hour) {
-      return x.price_micro_usd_per_hour < y.price_micro_usd_per_hour;
-    }
+    if (x.PriceOfChoice() != y.PriceOfChoice()) return x.PriceOfChoice() < y.PriceOfChoice();
     return x.type->gpu_count < y.type->gpu_count;
   });
   const std::vector<bool> with = ItemsWithBonds(demand_);
@@ -219,7 +219,7 @@ BondPlanner::Result BondPlanner::Place(size_t item, CapsLeft& left) {
   const auto better = [](const Result& a, const Result& b) {
     if (a.pods != b.pods) return a.pods > b.pods;
     if (a.later_models != b.later_models) return a.later_models < b.later_models;
-    return a.price_micro_usd_per_hour < b.price_micro_usd_per_hour;
+    return a.price_of_choice < b.price_of_choice;
   };
   size_t best = 0;
   Result result;
@@ -268,7 +268,7 @@ BondPlanner::Result BondPlanner::Try(size_t index, const std::vector<int>& offer
     left = std::move(attempt.left);
   } else {
     result.pods = 0;
-    result.price_micro_usd_per_hour = 0;
+    result.price_micro_usd_per_hour = result.price_of_choice = 0;
     result.on.clear();
   }
   std::sort(result.on.begin(), result.on.end());
@@ -355,9 +355,7 @@ BondPlanner::Choice BondPlanner::ChooseOfRank(Attempt& attempt,
                                               int64_t want, int rank,
                                               std::map<std::string, int64_t>& reasons) {
   const std::vector<int>* ranks = RanksFor(*spec);
-  const auto price = [&](int offer) {
-    return offers_[static_cast<size_t>(offer)].price_micro_usd_per_hour;
-  };
+  const auto price = [&](int offer) { return offers_[static_cast<size_t>(offer)].PriceOfChoice(); };
   Choice best;
   for (const int offer : attempt.offers) {
     if (ranks != nullptr && (*ranks)[static_cast<size_t>(offer)] != rank) continue;
@@ -438,6 +436,8 @@ bool BondPlanner::Buy(Attempt& attempt, size_t pod_class) {
   }
   attempt.result.price_micro_usd_per_hour =
       model::SaturatingAdd(attempt.result.price_micro_usd_per_hour, offer.price_micro_usd_per_hour);
+  attempt.result.price_of_choice =
+      model::SaturatingAdd(attempt.result.price_of_choice, offer.PriceOfChoice());
   const int number = nodes_[static_cast<size_t>(node)];
   Put(attempt, pod_class, node, rehearsal_.Place(spec, number, attempt.remaining[pod_class]));
   return true;

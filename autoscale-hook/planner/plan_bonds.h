@@ -72,10 +72,11 @@ class BondPlanner {
     std::vector<std::pair<int, int64_t>> on;
     std::vector<int> bought;  // offers, in the order of being bought
     int64_t price_micro_usd_per_hour = 0;
-    int64_t later_models = 0;  // GPU models that come before those that were bought, in all
-    bool capped = false;       // some node was not asked about for a cap
-    bool spent = false;        // kMaxQuestions were asked
-    std::string why;           // not all placed: what most of the nodes on offer say
+    int64_t price_of_choice = 0;  // Offer::PriceOfChoice
+    int64_t later_models = 0;     // GPU models that come before those that were bought, in all
+    bool capped = false;          // some node was not asked about for a cap
+    bool spent = false;           // kMaxQuestions were asked
+    std::string why;              // not all placed: what most of the nodes on offer say
   };
 
   // A node that is planned already, with its pods; its number.

@@ -429,8 +429,8 @@ bool PlanDomains::Search::Place(int index, const Offers& around, int64_t times, 
     }
     const Packing* packing = Packed(trial);
     if (packing == nullptr) continue;
-    const auto rank = std::make_tuple(packing->price_micro_usd_per_hour, !choice.narrow,
-                                      packing->cost.gpus, packing->cost.nodes);
+    const auto rank = std::make_tuple(packing->price_of_choice, !choice.narrow, packing->cost.gpus,
+                                      packing->cost.nodes);
     if (best.has_value() && *best <= rank) continue;
     best = rank;
     best_counts = std::move(trial);

@@ -118,7 +118,7 @@ void Planning::ChooseDomains() {
       auto choice = ChooseLevel(item, PlanDomains::Extent::kAll, taken_, input_.caps);
       // So that the cap that holds it can be told.
       if (!choice.has_value()) {
-        choice = ChooseLevel(item, PlanDomains::Extent::kAll, taken_, CapsLeft());
+        choice = ChooseLevel(item, PlanDomains::Extent::kAll, taken_, input_.caps.WithoutCaps());
       }
       if (choice.has_value()) it->second = *std::move(choice);
     }

@@ -38,7 +38,7 @@ ItemOutcome Planning::ExplainBond(size_t index) {
     if (explained_bonds_++ >= kMaxExplainedBonds) return outcome;
     // Alone, with all that could ever be bought and without caps.
     offers = AllOffers();
-    CapsLeft open;
+    CapsLeft open = input_.caps.WithoutCaps();
     const size_t mark = rehearsal_->Mark();
     {
       BondPlanner alone(*input_.demand, offers, open, *rehearsal_);
@@ -188,8 +188,9 @@ ItemOutcome Planning::ExplainNoDomain(const DemandItem& item, int domains, int l
   for (int level = 0; level < levels; ++level) {
     numbers.push_back(rested.Read(alone.front(), level));
   }
-  const auto pack = [&classes](const Counts& counts) {
-    return classes.packer().Pack(classes.Split(counts), CapsLeft(), Objective::kPrice);
+  const CapsLeft open = input_.caps.WithoutCaps();
+  const auto pack = [&](const Counts& counts) {
+    return classes.packer().Pack(classes.Split(counts), open, Objective::kPrice);
   };
   const Counts nothing(classes.size(), 0);
   const bool rests = std::any_of(numbers.begin(), numbers.end(), [&](int number) {
@@ -260,7 +261,7 @@ ItemOutcome Planning::ExplainCapped(PlanItem& item) {
   outcome.capped = true;
   // The cap whose lifting alone would do; where several bind, the first that binds.
   const std::vector<int64_t> split = classes_.Split(counts);
-  const CapsLeft open;
+  const CapsLeft open = left_.WithoutCaps();
   CapsLeft no_gpu_cap = left_, no_cost_cap = left_, no_pool_cap = left_;
   no_gpu_cap.gpus = kNoBound;
   no_gpu_cap.gpus_by_model.clear();
@@ -281,6 +282,10 @@ ItemOutcome Planning::ExplainCapped(PlanItem& item) {
     return outcome;
   }
   packing = buys(open);
+  if (!packing.Complete()) {
+    outcome.details.push_back("all reserved machines that suit it are in use");
+    return outcome;
+  }
   if (!buys(no_pool_cap).Complete()) {
     if (ExplainGpuCap(packing, outcome) || ExplainCostCap(packing, outcome)) return outcome;
   }

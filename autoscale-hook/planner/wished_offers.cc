@@ -28,7 +28,7 @@ std::string WishNames(const model::InstanceWishes& wishes) {
   if (!wishes.gpu_models.empty()) names.push_back("instance-gpu-skus");
   if (wishes.max_micro_usd_per_hour.has_value()) names.push_back("instance-max-cost");
   if (wishes.max_gpus.has_value()) names.push_back("instance-max-gpus");
-  if (wishes.spot || wishes.on_demand) names.push_back("instance-offerings");
+  if (wishes.spot || wishes.on_demand || wishes.reserved) names.push_back("instance-offerings");
   if (wishes.type.IsSet()) names.push_back("instance-type-regexp");
   return absl::StrJoin(names, ", ");
 }

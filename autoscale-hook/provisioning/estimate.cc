@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +17,7 @@ std::string NodesAndPrice(const Estimate& estimate) {
     const Estimate::Nodes& nodes = estimate.nodes[i];
     const char* joint = i == 0 ? "" : i + 1 == estimate.nodes.size() ? " and " : ", ";
     absl::StrAppend(&text, joint, nodes.count, " x ", nodes.type, nodes.spot ? " (spot)" : "");
+    if (!nodes.reservation.empty()) absl::StrAppend(&text, " (reserved, ", nodes.reservation, ")");
   }
   return absl::StrCat(text, ", ", FormatDollars(estimate.price_micro_usd_per_hour), " an hour");
 }
@@ -27,16 +29,20 @@ Estimate Hook::Impl::EstimateFor(const DemandItem& item, std::vector<const model
   PlanInput input;
   input.demand = &demand;
   AddOffers(pools, now, input);
+  input.caps.nodes_by_reservation = reserved_left_;
   const std::unique_ptr<Placement> guarded = Guarded(placement, now);
   const Plan plan = MakePlan(input, *guarded);
   Estimate estimate;
-  std::map<std::pair<std::string, bool>, int64_t> counts;
+  std::map<std::tuple<std::string, bool, std::string>, int64_t> counts;
   for (const PlannedNode& node : plan.nodes) {
-    ++counts[{node.offer.type->name, node.offer.spot}];
+    const Reservation* reservation = node.offer.reservation;
+    ++counts[{node.offer.type->name, node.offer.spot,
+              reservation == nullptr ? "" : reservation->name}];
     for (const auto& [outcome, pods] : node.pods_of_item) estimate.pods += pods;
   }
   for (const auto& [kind, count] : counts) {
-    estimate.nodes.push_back({kind.first, kind.second, count});
+    const auto& [type, spot, reservation] = kind;
+    estimate.nodes.push_back({type, spot, count, reservation});
   }
   estimate.price_micro_usd_per_hour = plan.price_micro_usd_per_hour;
   for (const ItemOutcome& outcome : plan.items) {

@@ -7,7 +7,9 @@ namespace fairlead::hook {
 namespace {
 
 std::string Name(const LaunchKey& key, FailureClass failure) {
-  const char* capacity = key.spot ? "spot" : "on-demand";
+  const std::string capacity = !key.reservation.empty()
+                                   ? absl::StrCat("reserved/", key.reservation)
+                                   : std::string(key.spot ? "spot" : "on-demand");
   switch (failure) {
     case FailureClass::kQuota:
       // A family is the unit of an account's quotas.

@@ -1,7 +1,8 @@
 // What must not be provisioned for a while because provisioning it failed.
 //
 // Every failure makes one key back off: Stockout, Timeout and Other the (type, zone, capacity
-// type), Quota the (family, capacity type), Config the (pool, type), Auth the provider. The
+// type), Quota the (family, capacity type), Config the (pool, type), Auth the provider. Each
+// reservation is a capacity type of its own. The
 // back-offs of a key are those of base/write_attempts.h. Auth and Config back off for the longest
 // one at once, as only an operator can fix them, and are forgotten when the pool is changed.
 // Failures during a back-off belong to its wave of launches and do not lengthen it. A success, or a
@@ -25,6 +26,7 @@ namespace fairlead::hook {
 struct LaunchKey {
   std::string provider, pool, type, zone;
   bool spot = false;
+  std::string reservation = {};  // empty: none
 };
 
 class LaunchBackoff {

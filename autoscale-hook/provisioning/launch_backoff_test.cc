@@ -21,7 +21,11 @@ TEST(LaunchBackoffTest, WhatRestsAfterEachClass) {
   other_pool.pool = "other";
   LaunchKey other_provider = Key();
   other_provider.provider = "gce";
+  LaunchKey reserved = Key();
+  reserved.reservation = "cr-1";
   const Case cases[] = {
+      {FailureClass::kStockout, reserved, false},
+      {FailureClass::kQuota, reserved, false},
       {FailureClass::kStockout, Key(), true},
       {FailureClass::kStockout, Key("p5.48xlarge", "b"), false},
       {FailureClass::kStockout, Key("p5.48xlarge", "a", true), false},
@@ -41,6 +45,24 @@ TEST(LaunchBackoffTest, WhatRestsAfterEachClass) {
     backoff.Failed(Key(), c.failure, kBackoffStart);
     EXPECT_EQ(backoff.Resting(c.key, kBackoffStart).has_value(), c.rests)
         << FailureName(c.failure) << " " << c.key.type << " " << c.key.zone;
+  }
+}
+
+TEST(LaunchBackoffTest, AReservationRestsAlone) {
+  const auto of = [](const char* reservation, const char* zone) {
+    LaunchKey key = Key("p5.48xlarge", zone);
+    key.reservation = reservation;
+    return key;
+  };
+  for (const FailureClass failure :
+       {FailureClass::kStockout, FailureClass::kTimeout, FailureClass::kQuota}) {
+    LaunchBackoff backoff({absl::Minutes(1), absl::Minutes(30)});
+    backoff.Failed(of("cr-1", "a"), failure, kBackoffStart);
+    EXPECT_TRUE(backoff.Resting(of("cr-1", "a"), kBackoffStart).has_value());
+    EXPECT_FALSE(backoff.Resting(of("cr-2", "a"), kBackoffStart).has_value());
+    EXPECT_FALSE(backoff.Resting(Key(), kBackoffStart).has_value());
+    EXPECT_EQ(backoff.Resting(of("cr-1", "b"), kBackoffStart).has_value(),
+              failure == FailureClass::kQuota);
   }
 }
 

@@ -30,6 +30,7 @@ std::string RequestName(const Offer& offer, const std::string& workload, int64_t
   StableHash hash;
   hash.Add(offer.type->name).Add(offer.pool->meta.name).Add(offer.zone);
   hash.Add(static_cast<int64_t>(offer.spot)).Add(workload).Add(ordinal);
+  if (offer.reservation != nullptr) hash.Add(offer.reservation->name);
   return absl::StrCat("fl-", hash.Hex());
 }
 
@@ -123,33 +124,40 @@ class Hook::Impl::GuardedPlacement final : public Placement {
 
 // The name comes from the decision: type, pool, zone, capacity type, first workload, and the
 // smallest ordinal that no request has. Repeating a creation is a conflict.
-model::NodeRequest Hook::Impl::RequestFor(const PlannedNode& node, const Planned& planned) {
-  const Offer& offer = node.offer;
+model::NodeRequest Hook::Impl::NewRequest(const Offer& offer, const std::string& first) {
   model::NodeRequest request;
   request.pool = offer.pool->meta.name;
   request.provider = KeyOf(offer, options_.provider).provider;
   request.instance_type = offer.type->name;
   request.zone = offer.zone;
   request.spot = offer.spot;
+  if (offer.reservation != nullptr) request.reservation = offer.reservation->name;
   request.price_micro_usd_per_hour = offer.price_micro_usd_per_hour;
   request.finalizers = {model::kMachineFinalizer};
-  std::string first;
-  for (const auto& [outcome, pods] : node.pods_of_item) {
-    const DemandItem& item = *planned[outcome];
-    if (first.empty()) {
-      first = item.workload;
-      request.queue = item.queue;
-    }
-    if (request.reason_workloads.size() < kMaxReasonWorkloads) {
-      request.reason_workloads.push_back(item.workload);
-    }
-  }
-  int64_t& ordinal = ordinals_[{offer.type->name, request.pool, offer.zone, offer.spot, first}];
+  int64_t& ordinal = ordinals_[{offer.type->name, request.pool, offer.zone, offer.spot,
+                                request.reservation, first}];
   do {
     request.meta.name = RequestName(offer, first, ordinal++);
   } while (!ledger_.IsFree(request.meta.name));
   SetGpuLabels(*offer.type, request);
   SetAnnounced(UsableNode(offer, "").allocatable, request);
+  return request;
+}
+
+model::NodeRequest Hook::Impl::RequestFor(const PlannedNode& node, const Planned& planned) {
+  std::string first, queue;
+  std::vector<std::string> reasons;
+  for (const auto& [outcome, pods] : node.pods_of_item) {
+    const DemandItem& item = *planned[outcome];
+    if (first.empty()) {
+      first = item.workload;
+      queue = item.queue;
+    }
+    if (reasons.size() < kMaxReasonWorkloads) reasons.push_back(item.workload);
+  }
+  model::NodeRequest request = NewRequest(node.offer, first);
+  request.queue = std::move(queue);
+  request.reason_workloads = std::move(reasons);
   return request;
 }
 
@@ -325,6 +333,7 @@ PlanInput Hook::Impl::MakePlanInput(const StepContext& context,
   AddOffers(context.pools, context.now, input);
   usage = UsageOf(context);
   input.caps = CapsLeftBeside(usage, context.pools);
+  input.caps.AddReservations(input.offers, usage);
   for (const QueueCap* cap : queue_caps) {
     const CapUsage of_queue = UsageOf(context, &cap->queues);
     CapLimits limits;
@@ -441,22 +450,26 @@ std::vector<model::NodeRequest> Hook::Impl::RequestsFor(const Plan& plan, const 
   return requests;
 }
 
+void Hook::Impl::Create(model::NodeRequest request, const Offer& offer, StepContext& context) {
+  ledger_.CreationSent(request, context.now);
+  linked_.insert(request.meta.name);
+  context.WakeAt(ledger_.Find(request.meta.name)->creation.due());
+  context.Do(model::CreateNodeRequest{request});
+  model::Node expected = UsableNode(offer, request.meta.name);
+  shapes_.Apply(expected);
+  context.out.created.push_back({std::move(request), std::move(expected)});
+}
+
 void Hook::Impl::EmitPlan(const Plan& plan, const Planned& planned, StepContext& context) {
   std::map<size_t, std::vector<ProvisioningGuard::Ordered>> by_outcome;
   std::vector<model::NodeRequest> requests = RequestsFor(plan, planned);
   for (size_t i = 0; i < plan.nodes.size(); ++i) {
     const PlannedNode& node = plan.nodes[i];
     model::NodeRequest& request = requests[i];
-    ledger_.CreationSent(request, context.now);
-    linked_.insert(request.meta.name);
     for (const auto& [outcome, pods] : node.pods_of_item) {
       by_outcome[outcome].push_back({request.meta.name, request.instance_type, request.pool});
     }
-    context.WakeAt(ledger_.Find(request.meta.name)->creation.due());
-    context.Do(model::CreateNodeRequest{request});
-    model::Node expected = UsableNode(node.offer, request.meta.name);
-    shapes_.Apply(expected);
-    context.out.created.push_back({std::move(request), std::move(expected)});
+    Create(std::move(request), node.offer, context);
   }
   for (const auto& [outcome, nodes] : by_outcome) guard_.Remember(*planned[outcome], nodes);
 }

@@ -29,7 +29,8 @@ void AddWhat(JsonWriter& json, const model::CreateNodeRequest& create) {
   json.Field("nodeRequest", request.meta.name).Field("instanceType", request.instance_type);
   json.FieldUnlessEmpty("zone", request.zone).FieldUnlessEmpty("nodePool", request.pool);
   json.Field("provider", request.provider);
-  json.Field("capacityType", request.spot ? "spot" : "on-demand");
+  json.Field("capacityType", request.CapacityType());
+  json.FieldUnlessEmpty("reservation", request.reservation);
   json.Key("priceUsdPerHour");
   if (request.price_known) {
     const int64_t price = request.price_micro_usd_per_hour;
@@ -37,6 +38,11 @@ void AddWhat(JsonWriter& json, const model::CreateNodeRequest& create) {
         absl::StrFormat("%d.%06d", price / model::kMicroUsdPerUsd, price % model::kMicroUsdPerUsd));
   } else {
     json.Null();
+  }
+  if (!request.replaces.empty()) {
+    json.Key("replaces").BeginArray();
+    for (const model::ReplacedRequest& one : request.replaces) json.String(one.name);
+    json.EndArray();
   }
   json.FieldUnlessEmpty("queue", request.queue).Key("workloads").BeginArray();
   for (const std::string& workload : request.reason_workloads) json.String(workload);

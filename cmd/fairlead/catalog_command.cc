@@ -32,16 +32,26 @@ std::string PerGpu(const hook::InstanceType& type) {
                                      static_cast<double>(type.gpu_count));
 }
 
+// "cr-1: 4 x 0.000", with the zone if it has one.
+std::string Reserved(const hook::InstanceType& type) {
+  std::vector<std::string> texts;
+  for (const hook::Reservation& one : type.reservations) {
+    texts.push_back(absl::StrCat(one.name, one.zone.empty() ? "" : " in ", one.zone, ": ",
+                                 one.count, " x ", Price(one.price_micro_usd_per_hour)));
+  }
+  return absl::StrJoin(texts, ", ");
+}
+
 void PrintTable(const hook::Catalog& catalog, std::ostream& out) {
   Table table({"TYPE", "ARCH", ">CPU", ">MEMORY", ">GPUS", "MODEL", ">$/H", ">$/H PER GPU",
-               ">$/H SPOT", "ZONES"});
+               ">$/H SPOT", "ZONES", "RESERVED"});
   for (const hook::InstanceType& type : catalog.types()) {
     table.AddRow({type.name, type.architecture,
                   absl::StrFormat("%g", static_cast<double>(type.cpu_milli) / 1000),
                   absl::StrFormat("%.4gGi", static_cast<double>(type.memory_bytes) / (1 << 30)),
                   type.gpu_count > 0 ? absl::StrCat(type.gpu_count) : "", type.gpu_model,
                   Price(type.on_demand_micro_usd), PerGpu(type), Price(type.spot_micro_usd),
-                  absl::StrJoin(type.zones, ",")});
+                  absl::StrJoin(type.zones, ","), Reserved(type)});
   }
   out << table.Text();
 }
@@ -67,6 +77,15 @@ Json JsonOf(const hook::Catalog& catalog) {
     if (type.spot_micro_usd.has_value()) {
       item.Set("spotPricePerHourUSD", Json::Number(Price(type.spot_micro_usd)));
     }
+    Json reservations = Json::Array();
+    for (const hook::Reservation& one : type.reservations) {
+      Json reservation = Json::Object();
+      reservation.Set("name", one.name).SetUnlessEmpty("zone", one.zone);
+      reservation.Set("count", Json::Int(one.count));
+      reservation.Set("pricePerHourUSD", Json::Number(Price(one.price_micro_usd_per_hour)));
+      reservations.Add(std::move(reservation));
+    }
+    if (!type.reservations.empty()) item.Set("reservations", std::move(reservations));
     Json zones = Json::Array();
     for (const std::string& zone : type.zones) zones.Add(Json::String(zone));
     item.Set("zones", std::move(zones));
@@ -88,7 +107,8 @@ absl::Status RunCatalog(const CommonFlags& flags, std::ostream& out) {
     PrintTable(catalog, out);
     const int64_t unpriced = std::count_if(
         catalog.types().begin(), catalog.types().end(), [](const hook::InstanceType& type) {
-          return !type.on_demand_micro_usd.has_value() && !type.spot_micro_usd.has_value();
+          return !type.on_demand_micro_usd.has_value() && !type.spot_micro_usd.has_value() &&
+                 type.reservations.empty();
         });
     std::cerr << "note: " << catalog.types().size() << " types"
               << (unpriced > 0 ? absl::StrCat(", ", unpriced, " without a price, never provisioned")

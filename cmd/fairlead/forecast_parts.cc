@@ -92,7 +92,7 @@ NodeTotals NodesByType(const core::View& view) {
   NodeTotals totals;
   for (const core::NodeRow& node : view.nodes) {
     if (node.node_request.empty()) continue;
-    NodeTotal& total = totals[{node.instance_type, node.spot ? "spot" : "on-demand"}];
+    NodeTotal& total = totals[{node.instance_type, node.capacity_type}];
     ++total.count;
     total.price_micro_usd_per_hour += node.price_micro_usd_per_hour;
   }

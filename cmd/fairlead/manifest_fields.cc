@@ -29,7 +29,8 @@ constexpr char kQueue[] =
 
 constexpr char kNodePool[] =
     "spec.provider spec.nodeClassRef.group spec.nodeClassRef.kind spec.nodeClassRef.name "
-    "spec.instanceTypes[] spec.zones[] spec.allowSpot spec.labels.* spec.taints[].key "
+    "spec.instanceTypes[] spec.zones[] spec.allowSpot spec.reservations[] spec.labels.* "
+    "spec.taints[].key "
     "spec.taints[].value spec.taints[].effect spec.startupTaints[].key spec.startupTaints[].value "
     "spec.startupTaints[].effect spec.weight spec.gpuSharing.strategy spec.gpuSharing.replicas "
     "spec.gpuSharing.renameByDefault spec.gpuSharing.migDevices.* "

@@ -212,7 +212,7 @@ Json NodesJson(const core::View& view) {
     item.SetUnlessEmpty("zone", node.zone).Set("status", node.status);
     if (!node.node_request.empty()) {
       item.Set("nodeRequest", node.node_request);
-      item.Set("capacityType", node.spot ? "spot" : "on-demand");
+      item.Set("capacityType", node.capacity_type);
       item.Set("pricePerHourUSD", DollarsExact(node.price_micro_usd_per_hour));
     }
     item.Set("pods", Json::Int(node.pods)).Set("promised", Json::Int(node.promised));
@@ -232,14 +232,13 @@ std::string NodesText(const core::View& view, bool wide) {
                "CAPACITY", "UNNEEDED", ">MEMORY", "OTHER RESOURCES", "NODE REQUEST"});
   for (const core::NodeRow& node : view.nodes) {
     const bool ours = !node.node_request.empty();
-    table.AddRow({node.name, node.instance_type, node.zone, node.status,
-                  UsedOf(node, model::kGpuName), UsedOf(node, model::kCpuName),
-                  absl::StrCat(node.pods), absl::StrCat(node.promised),
-                  ours ? DollarsText(node.price_micro_usd_per_hour) : "",
-                  ours ? (node.spot ? "spot" : "on-demand") : "",
-                  node.unneeded_since.has_value() ? AgeText(view.at - *node.unneeded_since) : "",
-                  wide ? UsedOf(node, model::kMemoryName) : "", wide ? OthersOf(node) : "",
-                  wide ? node.node_request : ""});
+    table.AddRow(
+        {node.name, node.instance_type, node.zone, node.status, UsedOf(node, model::kGpuName),
+         UsedOf(node, model::kCpuName), absl::StrCat(node.pods), absl::StrCat(node.promised),
+         ours ? DollarsText(node.price_micro_usd_per_hour) : "", ours ? node.capacity_type : "",
+         node.unneeded_since.has_value() ? AgeText(view.at - *node.unneeded_since) : "",
+         wide ? UsedOf(node, model::kMemoryName) : "", wide ? OthersOf(node) : "",
+         wide ? node.node_request : ""});
   }
   return absl::StrCat(table.Text(), "\n", view.nodes.size(),
                       " nodes; provisioned and ordered: ", view.gpus_held, " GPUs, ",

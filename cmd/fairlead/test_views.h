@@ -41,6 +41,7 @@ inline core::NodeRow MakeNode(const std::string& name, const std::string& status
   row.zone = "us-east-1a";
   row.status = status;
   row.node_request = price_micro_usd > 0 ? name : "";
+  row.capacity_type = price_micro_usd > 0 ? "on-demand" : "";
   row.price_micro_usd_per_hour = price_micro_usd;
   row.allocatable = {{"cpu", 4000}, {"memory", 16 * kGiB}, {"nvidia.com/gpu", 1000}, {"pods", 58}};
   row.used = {{"cpu", used * 2000}, {"nvidia.com/gpu", used * 1000}};
@@ -106,7 +107,7 @@ inline core::View SampleView() {
   view.nodes[0].allocatable = {{"cpu", 8000}, {"pods", 110}};
   view.nodes[1].promised = 1;
   view.nodes[3].unneeded_since = At(597);
-  view.nodes[3].spot = true;
+  view.nodes[3].capacity_type = "spot";
   view.waiting = {LimitRow(), NodesRow()};
   view.running = {{"research/sweep-01-0", "research/sweep-01-0", "research", "fl-3", "Running"}};
   view.price_micro_usd_per_hour = 3'018'000;

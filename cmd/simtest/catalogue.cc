@@ -37,7 +37,11 @@ const hook::Catalog& WorldCatalog(int version) {
         Type("gpu4", 32, 128, gpus_of_gpu4, 3.2),
         Type("gpu8", 64, 256, 8, 6.0),
     };
-    if (more) types.push_back(Type("gpu2", 16, 64, 2, 2.1));
+    if (more) {
+      types.push_back(Type("gpu2", 16, 64, 2, 2.1));
+      types[0].reservations = {{"cr-cpu", "zone-b", 1, 0, {}}};
+      types[1].reservations = {{"cr-gpu", "", 2, 300'000, {{"example.com/contract", "c7"}}}};
+    }
     return new hook::Catalog(hook::Catalog::FromTypes(std::move(types)));
   };
   static const auto* const kVersions =

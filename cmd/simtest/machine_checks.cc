@@ -77,6 +77,7 @@ void MachineChecks::OnRequest(const Json& request, bool undisturbed, bool lied) 
   NoteSet(request);
   ended_.erase(TextAt(request, {"metadata", "name"}));  // another one had the name
   const absl::Time now = time_->now();
+  CheckReserved(request);
   const auto spec = request.find("spec");
   if (spec == request.end() || !spec->contains("reasonWorkloads")) return;
   std::vector<std::string> reasons;
@@ -112,6 +113,7 @@ void MachineChecks::OnRequest(const Json& request, bool undisturbed, bool lied) 
       })) {
     return;
   }
+  if (!TextAt(*spec, {"reservation"}).empty()) return;  // paid for anyway
   const hook::InstanceType* const type = WorldCatalog().Find(TextAt(*spec, {"instanceType"}));
   if (type == nullptr) return;
   Burst& burst = bursts_.try_emplace(job, Burst{now}).first->second;
@@ -119,6 +121,32 @@ void MachineChecks::OnRequest(const Json& request, bool undisturbed, bool lied) 
   burst.micro_usd += *type->on_demand_micro_usd;
   // Pools may sell dearer types alone.
   burst.undisturbed = burst.undisturbed && undisturbed && !lied && !truth_->pools().Any();
+}
+
+// Never more than the catalogue has. What is being ended is not counted here, but by Fairlead.
+void MachineChecks::CheckReserved(const Json& request) {
+  const std::string name = TextAt(request, {"spec", "reservation"});
+  if (name.empty()) return;
+  const hook::InstanceType* const type =
+      WorldCatalog(kReserving).Find(TextAt(request, {"spec", "instanceType"}));
+  const hook::Reservation* const reservation =
+      type == nullptr ? nullptr : type->FindReservation(name);
+  const std::string zone = TextAt(request, {"spec", "zone"});
+  const std::string of = absl::StrCat("node request ", TextAt(request, {"metadata", "name"}));
+  if (reservation == nullptr || (!reservation->zone.empty() && reservation->zone != zone)) {
+    return fail_("reservation",
+                 absl::StrCat(of, " is of ", name, " in ", zone, ", which is no such reservation"));
+  }
+  int64_t requests = 0;
+  server_->ForEach(ResourceType::kNodeRequests, [&](const Json& object) {
+    const std::string phase = TextAt(object, {"status", "phase"});
+    const bool over = phase == "Failed" || phase == "Draining" || phase == "Gone" ||
+                      object["metadata"].contains("deletionTimestamp");
+    if (!over && TextAt(object, {"spec", "reservation"}) == name) ++requests;
+  });
+  if (requests <= reservation->count) return;
+  fail_("reservation", absl::StrCat(of, " is number ", requests, " of reservation ", name,
+                                    ", which has ", reservation->count));
 }
 
 void MachineChecks::CheckBursts() {

@@ -64,6 +64,7 @@ class MachineChecks {
   void NoteSet(const sim::world::Json& request);
   void CheckSet(const std::string& uid);
   void CheckStatus(const Machine& machine);
+  void CheckReserved(const sim::world::Json& request);
   void CheckBursts();
   void CheckAccounts();
   [[nodiscard]] bool IsLed() const;  // some process renews the lease

@@ -173,6 +173,8 @@ bool PoolChecks::GoesByRules(const Json& node, const Machine& machine) const {
       TextAt(*request, {"status", "phase"}) != "Ready") {
     return false;
   }
+  // One that took the place of others in vain goes at once.
+  if (!sim::world::ItemsAt(*request, {"spec", "replaces"}).empty()) return false;
   const auto& machines = cloud_->machines();
   const auto of_request =
       std::count_if(machines.begin(), machines.end(),

@@ -129,12 +129,21 @@ std::string TypeText(const hook::InstanceType& type) {
     gpu = absl::StrCat("  gpu: {model: ", type.gpu_model, ", count: ", type.gpu_count,
                        ", memory_mib: ", type.gpu_memory_mib, "}\n");
   }
+  std::string reservations;
+  for (const hook::Reservation& one : type.reservations) {
+    absl::StrAppend(&reservations, "  - {name: ", one.name, ", count: ", one.count, ", price: ",
+                    absl::StrFormat("%d.%06d", one.price_micro_usd_per_hour / kMicroPerUsd,
+                                    one.price_micro_usd_per_hour % kMicroPerUsd),
+                    one.zone.empty() ? "" : ", zone: ", one.zone, ", labels: {",
+                    absl::StrJoin(one.labels, ", ", absl::PairFormatter(": ")), "}}\n");
+  }
   return absl::StrCat(
       "- name: ", type.name, "\n  cpu: ", type.cpu_milli / 1000,
       "\n  memory: ", type.memory_bytes >> 30, "Gi\n  zones: [", absl::StrJoin(type.zones, ", "),
       "]\n", gpu,
       absl::StrFormat("  price: {on_demand: %d.%06d}\n", *type.on_demand_micro_usd / kMicroPerUsd,
-                      *type.on_demand_micro_usd % kMicroPerUsd));
+                      *type.on_demand_micro_usd % kMicroPerUsd),
+      reservations.empty() ? "" : "  reservations:\n", reservations);
 }
 
 std::string CatalogueText(const std::string& version) {

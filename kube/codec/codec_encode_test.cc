@@ -250,6 +250,7 @@ TEST(EncodeTest, NodeRequestReadsBackAsItWas) {
   EXPECT_EQ(got.instance_type, "gpu-8");
   EXPECT_EQ(got.zone, "z1");
   EXPECT_TRUE(got.spot);
+  EXPECT_EQ(got.reservation, "");
   EXPECT_EQ(got.price_micro_usd_per_hour, 3912000);
   EXPECT_EQ(got.queue, "team-a");
   EXPECT_EQ(got.reason_workloads, request.reason_workloads);
@@ -277,6 +278,33 @@ std::string Patched(const std::string& patch) {
                     "\":", value);
   }
   return absl::StrCat(R"({"metadata":{"name":"nr-1"},"status":)", status, "}}");
+}
+
+TEST(EncodeTest, NodeRequestThatReplacesOthersReadsBack) {
+  model::NodeRequest request = Request();
+  EXPECT_FALSE(absl::StrContains(EncodeCreateNodeRequest(request).body, "replaces"));
+  request.reason_workloads.clear();
+  request.replaces = {{"fl-1", "u1"}, {"fl-2", "u2"}};
+  const EncodedWrite write = EncodeCreateNodeRequest(request);
+  EXPECT_TRUE(absl::StrContains(
+      write.body, R"("replaces":[{"name":"fl-1","uid":"u1"},{"name":"fl-2","uid":"u2"}])"))
+      << write.body;
+  const absl::StatusOr<Object> object = DecodeObject(model::Kind::kNodeRequest, kJson, write.body);
+  ASSERT_TRUE(object.ok()) << object.status();
+  EXPECT_EQ(std::get<model::NodeRequest>(*object).replaces, request.replaces);
+}
+
+TEST(EncodeTest, NodeRequestOfAReservationReadsBack) {
+  model::NodeRequest request = Request();
+  request.spot = false;
+  request.reservation = "cr-1";
+  const EncodedWrite write = EncodeCreateNodeRequest(request);
+  EXPECT_TRUE(absl::StrContains(write.body, R"("reservation":"cr-1")")) << write.body;
+  const absl::StatusOr<Object> object = DecodeObject(model::Kind::kNodeRequest, kJson, write.body);
+  ASSERT_TRUE(object.ok()) << object.status();
+  const auto& got = std::get<model::NodeRequest>(*object);
+  EXPECT_EQ(got.reservation, "cr-1");
+  EXPECT_STREQ(got.CapacityType(), "reserved");
 }
 
 TEST(EncodeTest, NodeRequestKeepsItsFinalizerAndAnUnknownPrice) {

@@ -288,6 +288,18 @@ model::NodePool PoolWith(const std::string& field) {
   return Decode<model::NodePool>(model::Kind::kNodePool, R"({"spec":{)" + field + "}}");
 }
 
+TEST(NodePoolJsonTest, ReservationsAreAllNoneOrSome) {
+  EXPECT_EQ(PoolWith(R"("weight":1)").reservations, std::nullopt);
+  EXPECT_EQ(PoolWith(R"("reservations":[])").reservations, std::vector<std::string>());
+  EXPECT_EQ(PoolWith(R"("reservations":["cr-1","cr-2"])").reservations,
+            (std::vector<std::string>{"cr-1", "cr-2"}));
+  for (const std::string wrong : {R"("cr-1")", "[1]", "{}", "true"}) {
+    EXPECT_TRUE(
+        absl::StartsWith(PoolWith(R"("reservations":)" + wrong).invalid, "spec.reservations"))
+        << wrong;
+  }
+}
+
 TEST(NodePoolJsonTest, LabelsThatEachNodeHasOfItsOwnAreRefused) {
   const auto with = [](const std::string& key, const std::string& more = "") {
     return PoolWith(R"("labels":{")" + key + R"(":"a"})" + more).invalid;

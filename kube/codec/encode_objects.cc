@@ -233,11 +233,19 @@ EncodedWrite EncodeCreateNodeRequest(const model::NodeRequest& request) {
   json.FieldUnlessEmpty("pool", request.pool).Field("provider", request.provider);
   json.Field("instanceType", request.instance_type).FieldUnlessEmpty("zone", request.zone);
   json.Key("spot").Bool(request.spot);
+  json.FieldUnlessEmpty("reservation", request.reservation);
   if (request.price_known) {
     json.Field("priceUsdPerHour", FormatPrice(request.price_micro_usd_per_hour));
   }
   json.FieldUnlessEmpty("queue", request.queue);
   WriteStrings(json, "reasonWorkloads", request.reason_workloads);
+  if (!request.replaces.empty()) {
+    json.Key("replaces").BeginArray();
+    for (const model::ReplacedRequest& one : request.replaces) {
+      json.BeginObject().Field("name", one.name).Field("uid", one.uid).EndObject();
+    }
+    json.EndArray();
+  }
   json.EndObject().EndObject();
   return {"POST", CollectionPath(model::Kind::kNodeRequest), kJson, json.Take()};
 }

@@ -1,13 +1,15 @@
 // Our own kinds, fairlead.dev/v1alpha1. The JSON is the model's fields in camelCase:
 //
-//   NodeRequest  spec: pool provider instanceType zone spot priceUsdPerHour ("3.912") queue
-//                      reasonWorkloads
+//   NodeRequest  spec: pool provider instanceType zone spot reservation priceUsdPerHour ("3.912")
+//                      queue reasonWorkloads replaces (name uid)
 //                status: phase nodeName message failure launchedAt registeredAt readyAt
 //                unneededSince
 //                        failedAt (RFC 3339, fractions allowed)
-//   NodePool     spec: provider instanceTypes zones nodeClassRef allowSpot labels taints
-//                      startupTaints weight maxNodes (absent or -1: no bound), disruption
-//                      (consolidationPolicy consolidateAfter budgets, in Karpenter's words)
+//   NodePool     spec: provider instanceTypes zones nodeClassRef allowSpot reservations (absent:
+//   all)
+//                      labels taints startupTaints weight maxNodes (absent or -1: no bound),
+//                      disruption (consolidationPolicy consolidateAfter budgets, in Karpenter's
+//                      words)
 #include <algorithm>
 #include <utility>
 
@@ -69,6 +71,15 @@ void ReadPrice(JsonReader& reader, JsonValue value, const FieldPath& path, int64
   }
 }
 
+void ReadReplaced(JsonReader& reader, JsonValue value, const FieldPath& path,
+                  model::ReplacedRequest& out) {
+  reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
+    const FieldPath at = path.Field(key);
+    if (key == "name") return reader.String(v, at, out.name);
+    if (key == "uid") return reader.String(v, at, out.uid);
+  });
+}
+
 void ReadRequestSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
                      model::NodeRequest& out) {
   reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
@@ -78,11 +89,17 @@ void ReadRequestSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
     if (key == "instanceType") return reader.String(v, at, out.instance_type);
     if (key == "zone") return reader.String(v, at, out.zone);
     if (key == "spot") return reader.Bool(v, at, out.spot);
+    if (key == "reservation") return reader.String(v, at, out.reservation);
     if (key == "priceUsdPerHour") {
       out.price_known = true;
       return ReadPrice(reader, v, at, out.price_micro_usd_per_hour);
     }
     if (key == "queue") return reader.String(v, at, out.queue);
+    if (key == "replaces") {
+      return reader.Items(v, at, [&](size_t i, JsonValue one) {
+        ReadReplaced(reader, one, at.Item(i), out.replaces.emplace_back());
+      });
+    }
     if (key == "reasonWorkloads") return reader.Strings(v, at, out.reason_workloads);
   });
 }
@@ -322,6 +339,7 @@ void ReadPoolSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
     if (key == "instanceTypes") return reader.Strings(v, at, out.instance_types);
     if (key == "zones") return reader.Strings(v, at, out.zones);
     if (key == "allowSpot") return reader.Bool(v, at, out.allow_spot);
+    if (key == "reservations") return reader.Strings(v, at, out.reservations.emplace());
     if (key == "labels") return reader.Map(v, at, out.labels);
     if (key == "taints") return ReadTaints(reader, v, at, out.taints);
     if (key == "startupTaints") return ReadTaints(reader, v, at, out.startup_taints);

@@ -184,6 +184,7 @@ struct LaunchNode {
   Boxed<Node> node;
   std::vector<Taint> startup_taints;  // of them, those that another program removes
   NodeClassRef node_class;            // of its pool; no name: the provider's configured one
+  StringMap reservation_labels;       // those of the node that its reservation gives it
 };
 struct TerminateNode {
   std::string request_name;

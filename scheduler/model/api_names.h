@@ -84,7 +84,9 @@ inline constexpr char kFollowsOwnerAnnotation[] = "fairlead.dev/follows-owner";
 inline constexpr char kVisibleDevicesAnnotation[] = "fairlead.dev/visible-devices";
 inline constexpr char kGpuPortionAnnotation[] = "fairlead.dev/gpu-portion";
 inline constexpr char kNodeRequestLabel[] = "fairlead.dev/node-request";
-inline constexpr char kCapacityTypeLabel[] = "fairlead.dev/capacity-type";  // spot | on-demand
+// spot | on-demand | reserved
+inline constexpr char kCapacityTypeLabel[] = "fairlead.dev/capacity-type";
+inline constexpr char kReservationLabel[] = "fairlead.dev/reservation";  // of a reserved machine
 inline constexpr char kPoolLabel[] = "fairlead.dev/node-pool";
 inline constexpr char kRemovalTaint[] = "fairlead.dev/to-be-removed";
 inline constexpr char kStartupTaint[] = "fairlead.dev/starting";

@@ -71,6 +71,11 @@ bool IsSpotNode(const StringMap& labels) {
   });
 }
 
+bool IsReservedNode(const StringMap& labels) {
+  return absl::EqualsIgnoreCase(labels.Get("karpenter.sh/capacity-type"), "reserved") ||
+         absl::EqualsIgnoreCase(labels.Get(kCapacityTypeLabel), "reserved");
+}
+
 std::string InstanceFamily(absl::string_view type_name) {
   if (absl::StartsWith(type_name, "VM.") || absl::StartsWith(type_name, "BM.")) {
     const size_t last = type_name.rfind('.');

@@ -31,6 +31,9 @@ namespace fairlead::model {
 // Some label says that the machine may be taken back by the cloud (spot, preemptible). A node that
 // no label calls spot is on-demand.
 bool IsSpotNode(const StringMap& labels);
+// Some label says that the machine is of a reservation. Such a node is on-demand, too: the cloud
+// does not take it back.
+bool IsReservedNode(const StringMap& labels);
 
 // As above; a text of the type's name, or with Azure's names another one. "" of "".
 std::string InstanceFamily(absl::string_view type_name);

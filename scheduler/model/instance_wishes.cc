@@ -109,8 +109,11 @@ absl::Status ReadOfferings(absl::string_view text, InstanceWishes& wishes) {
       wishes.spot = true;
     } else if (entry == "on-demand") {
       wishes.on_demand = true;
+    } else if (entry == "reserved") {
+      wishes.reserved = true;
     } else {
-      return Wrong(absl::StrCat(Shown(entry), " is no offering: allowed are spot and on-demand"));
+      return Wrong(
+          absl::StrCat(Shown(entry), " is no offering: allowed are spot, on-demand and reserved"));
     }
   }
   return absl::OkStatus();
@@ -313,8 +316,10 @@ absl::string_view UnmetWish(const InstanceWishes& wishes, const StringMap& node_
                     [&](const std::string& model) { return GpuModelSuits(model, product); });
     if (!suits) return "instance-gpu-skus";
   }
-  if (wishes.ReadsOffering() && IsSpotNode(node_labels) != wishes.spot) {
-    return "instance-offerings";
+  if (wishes.ReadsOffering()) {
+    const bool suits = (IsSpotNode(node_labels) ? wishes.spot : wishes.on_demand) ||
+                       (wishes.reserved && IsReservedNode(node_labels));
+    if (!suits) return "instance-offerings";
   }
   if (wishes.max_gpus.has_value() && gpus > *wishes.max_gpus) return "instance-max-gpus";
   return "";

@@ -71,20 +71,23 @@ struct InstanceWishes {
   // In upper case, best first, no two equal (instance_facts.h says what suits them). Empty: any, or
   // no GPU.
   std::vector<std::string> gpu_models;
-  // Both false: either will do.
-  bool spot = false, on_demand = false;
+  // All false: any will do. A reserved machine is on-demand, too.
+  bool spot = false, on_demand = false, reserved = false;
   // What a node may cost in an hour, and the GPUs that it may have; absent: anything.
   std::optional<int64_t> max_micro_usd_per_hour;
   std::optional<int64_t> max_gpus;
 
   [[nodiscard]] bool Any() const { return !(*this == InstanceWishes()); }
-  // Nodes that differ in nothing but spot or on-demand may differ for the pod.
-  [[nodiscard]] bool ReadsOffering() const { return spot != on_demand; }
+  // Nodes that differ in nothing but spot, on-demand or reserved may differ for the pod.
+  [[nodiscard]] bool ReadsOffering() const {
+    return (spot || on_demand || reserved) && !(spot && on_demand);
+  }
   friend bool operator==(const InstanceWishes&, const InstanceWishes&) = default;
   template <typename H>
   friend H AbslHashValue(H h, const InstanceWishes& w) {
     return H::combine(std::move(h), w.families, w.other_families, w.type, w.gpu_models, w.spot,
-                      w.on_demand, w.max_micro_usd_per_hour.value_or(-1), w.max_gpus.value_or(-1));
+                      w.on_demand, w.reserved, w.max_micro_usd_per_hour.value_or(-1),
+                      w.max_gpus.value_or(-1));
   }
 };
 

@@ -58,6 +58,9 @@ TEST(InstanceWishes, ReadsEveryAnnotationUnderBothNames) {
     const InstanceWishes both = with("instance-offerings", "on-demand, spot");
     EXPECT_TRUE(both.spot && both.on_demand);
     EXPECT_FALSE(both.ReadsOffering());
+    const InstanceWishes paid = with("instance-offerings", "reserved");
+    EXPECT_TRUE(paid.reserved && paid.ReadsOffering());
+    EXPECT_FALSE(paid.spot || paid.on_demand);
   }
 }
 
@@ -81,7 +84,7 @@ TEST(InstanceWishes, WrongValuesAreNamedWithWhatIsAllowed) {
       {"instance-gpu-skus", "L4,--", "\"--\" is no GPU model"},
       {"instance-gpu-skus", "L4,\x01", "\"L4,?\" must be a comma-separated list"},
       {"instance-offerings", "fargate",
-       "\"fargate\" is no offering: allowed are spot and on-demand"},
+       "\"fargate\" is no offering: allowed are spot, on-demand and reserved"},
       {"instance-offerings", "Spot", "is no offering"},
       {"instance-type-regexp", "", "must be a regular expression"},
       {"instance-type-regexp", "m5(", "is not a regular expression of RE2: \"missing )"},
@@ -236,6 +239,15 @@ TEST(UnmetWish, LooksAtTheLabelsOfTheNode) {
   EXPECT_EQ(unmet(kOfferingsAnnotation, "spot", g5), "");
   EXPECT_EQ(unmet(kOfferingsAnnotation, "spot,on-demand", g5), "");
   EXPECT_EQ(unmet(kOfferingsAnnotation, "on-demand", g5), "instance-offerings");
+  EXPECT_EQ(unmet(kOfferingsAnnotation, "reserved", g5), "instance-offerings");
+  EXPECT_EQ(unmet(kOfferingsAnnotation, "spot,reserved", g5), "");
+  for (const char* key : {"karpenter.sh/capacity-type", "fairlead.dev/capacity-type"}) {
+    const StringMap paid = {{key, "reserved"}};
+    EXPECT_EQ(unmet(kOfferingsAnnotation, "reserved", paid), "");
+    EXPECT_EQ(unmet(kOfferingsAnnotation, "on-demand", paid), "") << "no cloud takes it back";
+    EXPECT_EQ(unmet(kOfferingsAnnotation, "spot", paid), "instance-offerings");
+    EXPECT_EQ(unmet(kOfferingsAnnotation, "spot,on-demand", paid), "");
+  }
   EXPECT_EQ(unmet(kMaxGpusAnnotation, "1", g5), "");
   EXPECT_EQ(unmet(kMaxGpusAnnotation, "1", g5, 2), "instance-max-gpus");
   EXPECT_EQ(unmet(kMaxGpusAnnotation, "0", g5, 0), "");
@@ -247,6 +259,7 @@ TEST(UnmetWish, LooksAtTheLabelsOfTheNode) {
   EXPECT_EQ(unmet(kGpuSkusAnnotation, "T4", {}), "instance-gpu-skus");
   EXPECT_EQ(unmet(kOfferingsAnnotation, "spot", {}), "instance-offerings");
   EXPECT_EQ(unmet(kOfferingsAnnotation, "on-demand", {}), "");
+  EXPECT_EQ(unmet(kOfferingsAnnotation, "reserved", {}), "instance-offerings");
 }
 
 TEST(InstanceWishes, ArePartOfWhatMakesPodsEqual) {

@@ -207,6 +207,12 @@ enum class NodeRequestPhase : uint8_t {
   kGone         // the provider confirmed the removal
 };
 
+// A NodeRequest whose machine another one takes the place of.
+struct ReplacedRequest {
+  std::string name, uid;
+  friend bool operator==(const ReplacedRequest&, const ReplacedRequest&) = default;
+};
+
 struct NodeRequest {
   ObjectMeta meta;
   std::string pool;           // NodePool, empty: the built-in default
@@ -214,12 +220,15 @@ struct NodeRequest {
   std::string instance_type;  // name in the catalogue
   std::string zone;
   bool spot = false;
+  std::string reservation;  // the catalogue's name of it; empty: the machine is not reserved
   int64_t price_micro_usd_per_hour = 0;
   bool price_known = true;  // false: 0 means unknown (an adopted node without a catalogue row)
   std::string queue;        // the queue of the first workload that needs it
   // The workloads that needed it when it was decided, for people: "namespace/name" of pods or pod
   // groups.
   std::vector<std::string> reason_workloads;
+  // The machine was not requested for pods that wait, but for the pods of these.
+  std::vector<ReplacedRequest> replaces;
   NodeRequestPhase phase = NodeRequestPhase::kPending;
   std::string node_name;  // of the Node object, once known
   // The provider's name for the machine, as in Node.spec.providerID; empty until the provider tells
@@ -232,6 +241,10 @@ struct NodeRequest {
   std::string failure;  // "", "Stockout", "Quota", "Auth", "Config", "Timeout", "Other"
   std::optional<absl::Time> launched_at, registered_at, ready_at, unneeded_since, failed_at;
   std::vector<std::string> finalizers;  // metadata.finalizers
+
+  [[nodiscard]] const char* CapacityType() const {
+    return !reservation.empty() ? "reserved" : spot ? "spot" : "on-demand";
+  }
 };
 
 // The object that says how a provider makes nodes, as Karpenter's NodeClaim names it.
@@ -248,6 +261,8 @@ struct NodePool {
   std::vector<std::string> instance_types;  // empty: the whole catalogue
   std::vector<std::string> zones;           // empty: all
   bool allow_spot = false;
+  // Names of the reservations that its nodes may use; absent: all.
+  std::optional<std::vector<std::string>> reservations;
   StringMap labels;  // on every node of the pool
   std::vector<Taint> taints;
   std::vector<Taint> startup_taints;

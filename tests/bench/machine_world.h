@@ -24,6 +24,12 @@ class FullElsewhere final : public hook::Evacuation {
  public:
   [[nodiscard]] hook::Occupants OccupantsOf(const std::string& node) override;
   [[nodiscard]] bool FindRoom(const std::vector<std::string>& nodes) override;
+  [[nodiscard]] model::ResourceList RequestsOf(const std::vector<std::string>&) override {
+    return {};
+  }
+  [[nodiscard]] bool FitOn(const std::vector<std::string>&, const model::Node&) override {
+    return false;
+  }
   int64_t nodes_asked = 0, rooms_asked = 0;
 };
 

@@ -127,7 +127,11 @@ absl::StatusOr<NewNodeClaim> ClaimOfOrder(const model::LaunchNode& launch,
   claim.annotations.Set(kNodeRequestUidAnnotation, request.meta.uid);
   RequireOfClaim(model::kInstanceTypeLabel, request.instance_type, claim);
   RequireOfClaim(model::kZoneLabel, request.zone, claim);
-  RequireOfClaim("karpenter.sh/capacity-type", request.spot ? "spot" : "on-demand", claim);
+  RequireOfClaim("karpenter.sh/capacity-type", request.CapacityType(), claim);
+  // Those that Karpenter or the cloud set are what it finds the reservation by.
+  for (const auto& [key, value] : launch.reservation_labels) {
+    if (IsRestrictedLabel(key)) RequireOfClaim(key, value, claim);
+  }
   RequireOfClaim(model::kArchLabel, node.meta.labels.Get(model::kArchLabel), claim);
   RequireOfClaim(model::kOsLabel, "linux", claim);
   for (const auto& [resource, amount] : node.allocatable) {

@@ -17,6 +17,8 @@ namespace fairlead::hook {
 //   labels that Karpenter, Kubernetes or the cloud set (IsRestrictedLabel), the hostname, and the
 //   labels about GPUs, which NVIDIA's discovery sets;
 // - annotation kNodeRequestUidAnnotation;
+// - of a reserved machine karpenter.sh/capacity-type reserved, and the reservation's labels that
+//   Karpenter or the cloud set (karpenter.k8s.aws/capacity-reservation-id), as requirements;
 // - no label karpenter.sh/nodepool: Karpenter then never ends its node by itself;
 // - the node's extended resources as requests: Initialized waits for their devices.
 // `configured`: the node class of orders that name none.

@@ -105,6 +105,31 @@ spec:
 )");
 }
 
+TEST(NodeClaim, OfAReservedMachineSaysWhichReservation) {
+  model::LaunchNode launch = GpuOrder();
+  launch.request.Own().spot = false;
+  launch.request.Own().reservation = "cr-1";
+  launch.reservation_labels = {{"karpenter.k8s.aws/capacity-reservation-id", "cr-0abc"},
+                               {"example.com/contract", "c7"}};
+  for (const auto& [key, value] : launch.reservation_labels) {
+    launch.node.Own().meta.labels.Set(key, value);
+  }
+  const absl::StatusOr<NewNodeClaim> claim = ClaimOfOrder(launch, kConfiguredClass);
+  ASSERT_TRUE(claim.ok()) << claim.status();
+  const auto required = [&](const std::string& key) {
+    std::string values;
+    for (const auto& requirement : claim->requirements) {
+      if (requirement.key == key) absl::StrAppend(&values, requirement.value, ";");
+    }
+    return values;
+  };
+  EXPECT_EQ(required("karpenter.sh/capacity-type"), "reserved;");
+  EXPECT_EQ(required("karpenter.k8s.aws/capacity-reservation-id"), "cr-0abc;");
+  EXPECT_EQ(required("example.com/contract"), "") << "Karpenter does not know it";
+  EXPECT_EQ(claim->labels.Get("example.com/contract"), "c7");
+  EXPECT_FALSE(claim->labels.Has("karpenter.k8s.aws/capacity-reservation-id"));
+}
+
 TEST(NodeClaim, TheClassOfThePoolComesFirstAndIsWhole) {
   model::LaunchNode launch = GpuOrder();
   launch.node_class = {"g.example.com", "K", "of-pool"};
