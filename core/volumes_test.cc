@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/configuration.h"
 #include "core/volumes_testing.h"
 
 namespace fairlead::core::testing {
@@ -114,6 +115,28 @@ TEST_F(VolumesTest, TheBindingOfAPodFollowsTheBindingOfItsClaimToAVolume) {
   ASSERT_THAT(Of<model::BindPod>(step), SizeIs(1));
   EXPECT_EQ(Of<model::BindPod>(step)[0].node, "n2");
   EXPECT_EQ(WritesIn(step), 0u);
+}
+
+// What a configuration file says of other plugins leaves these as they are.
+TEST_F(VolumesTest, ProfilesOfAFileBindVolumes) {
+  for (const char* profile :
+       {R"({"schedulerName":"fairlead"})",
+        R"({"schedulerName":"fairlead","plugins":{"score":{"disabled":[{"name":"*"}]}}})",
+        R"({"schedulerName":"fairlead","plugins":{"multiPoint":{"disabled":[{"name":"*"}],)"
+        R"("enabled":[{"name":"PrioritySort"},{"name":"SchedulingGates"},{"name":"DefaultBinder"},)"
+        R"({"name":"NodeResourcesFit"},{"name":"VolumeBinding"}]}}})"}) {
+    const auto read = ReadConfiguration(
+        {absl::StrCat(R"({"apiVersion":"kubescheduler.config.k8s.io/v1",)",
+                      R"("kind":"KubeSchedulerConfiguration","profiles":[)", profile, "]}")});
+    ASSERT_TRUE(read.ok()) << read.status();
+    options_.profiles = read->options.profiles;
+    BeginAgain();
+    Put(Version(5, MakeVolumeClaim("c", "cloud")));
+    Put(Pod("p", {"c"}));
+    const StepResult step = Step(1);
+    EXPECT_EQ(WritesIn(step), 1u) << profile;
+    EXPECT_THAT(Of<model::BindPod>(step), IsEmpty()) << profile;
+  }
 }
 
 // As in kube-scheduler: nothing is written for the claims, and the pod does not wait for them.

@@ -188,8 +188,12 @@ absl::StatusOr<Profile> MergeProfile(ProfileBase base, const PluginSets& sets) {
   }
   for (const auto& [point, runs] : kOtherPoints) {
     for (const PluginRef& ref : At(by_point, point)) {
-      // The core does what kube-scheduler's own plugins do there.
-      if (FindKnownPlugin(ref.name) == nullptr) (*entry_of(ref)).*runs = true;
+      // The core does what kube-scheduler's own plugins do there; at Reserve and PreBind under
+      // their names (PreparingPlugin).
+      const KnownPlugin* const known = FindKnownPlugin(ref.name);
+      const bool prepares = (point == Point::kReserve || point == Point::kPreBind) &&
+                            known != nullptr && known->support == Support::kPlugin;
+      if (known == nullptr || prepares) (*entry_of(ref)).*runs = true;
     }
   }
   for (const PluginRef& ref : At(by_point, Point::kBind)) {

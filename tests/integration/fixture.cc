@@ -92,13 +92,16 @@ ChildProcess& IntegrationTest::Start(const Settings& settings) {
   Plane* const plane = Plane::Get();
   const std::string configuration = plane->NewFile("fairlead.yaml");
   std::ofstream(configuration) << ConfigurationText(settings);
+  std::vector<std::string> words = {
+      FAIRLEAD_BINARY, "run",
+      "--kubeconfig",  settings.kubeconfig.empty() ? plane->kubeconfig() : settings.kubeconfig,
+      "--config",      configuration,
+      "--identity",    settings.identity,
+      "--log-level",   "debug",
+      "--audit-log",   "-"};
+  if (!settings.journal.empty()) words.insert(words.end(), {"--journal", settings.journal});
   processes_.push_back(std::make_unique<ChildProcess>(
-      std::vector<std::string>{
-          FAIRLEAD_BINARY, "run", "--kubeconfig",
-          settings.kubeconfig.empty() ? plane->kubeconfig() : settings.kubeconfig, "--config",
-          configuration, "--identity", settings.identity, "--log-level", "debug", "--audit-log",
-          "-"},
-      plane->NewFile(absl::StrCat(settings.identity, ".log"))));
+      std::move(words), plane->NewFile(absl::StrCat(settings.identity, ".log"))));
   ChildProcess& process = *processes_.back();
   EXPECT_TRUE(Says(process, "msg=synced"));
   return process;

@@ -39,7 +39,8 @@ struct Settings {
   std::string unneeded_after = "10m";
   // Of the lease, its renewal and its retries, in seconds; empty: no election.
   std::vector<int> election = {};
-  std::string more = {};  // fields of the configuration, as YAML, each with its line end
+  std::string more = {};     // fields of the configuration, as YAML, each with its line end
+  std::string journal = {};  // a folder; empty: none is recorded
 };
 
 struct PodSpec {

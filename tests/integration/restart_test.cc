@@ -2,6 +2,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -76,6 +77,44 @@ TEST_P(PurchaseTest, ExactlyOneNodeComes) {
     const std::vector<Json> there = api().List(kRequests);
     return there.size() == 1 && there[0].TextAt({"status", "phase"}) == "Ready";
   }));
+}
+
+// ---- the journal of a process
+// ----------------------------------------------------------------------
+
+class JournalTest : public IntegrationTest {};
+
+// A queue's limit, a purchase, a pod that is deleted: whatever was decided is decided again, also
+// by what a killed process leaves.
+TEST_F(JournalTest, ReplayDecidesTheSame) {
+  Plane& plane = *Plane::Get();
+  MakeQueue("team", -1, 3);
+  for (const bool kill : {false, true}) {
+    SCOPED_TRACE(kill ? "killed" : "stopped");
+    const std::string folder = plane.NewFile("journals");
+    ChildProcess& process = Start({.hook = true, .journal = folder});
+    const std::string prefix = kill ? "k" : "s";
+    for (int i = 0; i < 3; ++i) MakePod({.name = absl::StrCat(prefix, i)});
+    ASSERT_TRUE(Bound({prefix + "0", prefix + "1", prefix + "2"}));
+    MakePod({.name = prefix + "late"});
+    ASSERT_TRUE(Eventually("a verdict", [&] { return !VerdictOf(prefix + "late").empty(); }));
+    api().Delete(Path(kPods, prefix + "0"));
+    ASSERT_TRUE(Bound({prefix + "late"}));
+    if (kill) {
+      process.Kill();
+    } else {
+      process.Signal(SIGTERM);
+      ASSERT_EQ(process.Wait(absl::Seconds(30)), 0);
+    }
+    std::string journal;
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) journal = entry.path();
+    ChildProcess replay({FAIRLEAD_BINARY, "replay", journal}, plane.NewFile("replay.txt"));
+    EXPECT_EQ(replay.Wait(absl::Seconds(60)), 0);
+    EXPECT_TRUE(absl::StrContains(replay.Log(), "Every decision is the same.")) << replay.Log();
+    for (const Json& pod : api().List(kPods)) {
+      api().Delete(Path(kPods, pod.TextAt({"metadata", "name"})));
+    }
+  }
 }
 
 // ---- leadership
