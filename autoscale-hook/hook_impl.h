@@ -72,8 +72,7 @@ class Hook::Impl {
   }
   void OnOffers(absl::string_view provider, std::shared_ptr<const Catalog> offers) {
     catalogs_.Set(provider, std::move(offers));
-    ++offers_version_;
-    tried_.clear();
+    OffersChanged();
   }
   MachineLedger& ledger() { return ledger_; }
   [[nodiscard]] bool enabled() const { return options_.enabled; }
@@ -107,6 +106,11 @@ class Hook::Impl {
   void LearnShapes(StepContext& context);
   void LearnOverhead(const StepContext& context);
   void CountReserved(const StepContext& context);
+  // What was found with the offers before is found out again.
+  void OffersChanged() {
+    ++offers_version_;
+    tried_.clear();
+  }
   void ScaleDown(const Demand& demand, Evacuation* evacuation, StepContext& context);
   // Requests cheaper machines for nodes that have pods (provisioning/replacing.cc).
   void ReplaceNodes(DisruptionBudgets& budgets, Evacuation* evacuation, StepContext& context);

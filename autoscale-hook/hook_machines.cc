@@ -231,7 +231,7 @@ void Hook::Impl::LearnShapes(StepContext& context) {
         UsableNode({type, &default_pool_, request.zone, request.spot, 0}, "").allocatable);
     if (shapes_.Learn(request.instance_type, request.pool, promised, request.allocatable,
                       request.ready_at.value_or(context.now))) {
-      ++offers_version_;
+      OffersChanged();
     }
   }
 }
@@ -246,7 +246,7 @@ void Hook::Impl::LearnOverhead(const StepContext& context) {
   for (const auto& [kind, count] : ledger_.steady().kinds()) {
     nodes.push_back({kind.instance_type, kind.pool, kind.ordered_gpus > 0, &kind.daemon_requests});
   }
-  if (shapes_.LearnOverhead(nodes)) ++offers_version_;
+  if (shapes_.LearnOverhead(nodes)) OffersChanged();
 }
 
 // The request that a node came from, as far as its labels, the catalogue and its pool tell it.
@@ -324,7 +324,7 @@ void Hook::Impl::CountReserved(const StepContext& context) {
   }
   if (left.nodes_by_reservation == reserved_left_) return;
   reserved_left_ = std::move(left.nodes_by_reservation);
-  ++offers_version_;
+  OffersChanged();
 }
 
 void Hook::Impl::ScaleDown(const Demand& demand, Evacuation* evacuation, StepContext& context) {

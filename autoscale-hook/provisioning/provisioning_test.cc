@@ -186,6 +186,50 @@ TEST_F(GatheringTest, CapsAreLookedAtWhenItIsPlanned) {
   EXPECT_EQ(out.outcomes[0].code, Code::kGpuCapReached);
 }
 
+TEST_F(GatheringTest, WhatOnlyReservedMachinesServeIsNotRefused) {
+  InstanceType reserved = Type("g.1", 4, 16, 1, kDollar);
+  reserved.on_demand_micro_usd.reset();
+  reserved.reservations = {{"cr-1", "", 1, 0, {}}};
+  catalog_ = Catalog::FromTypes({reserved});
+  Restart();
+  const Demand demand = {Item("team/a", Spec(1000, 4, 1), 1), Item("team/b", Spec(1001, 4, 1), 1)};
+  StepOutput out = StepAndApply(demand);
+  // Which of them gets the one that is left is decided when they are planned.
+  EXPECT_EQ(out.outcomes[0].service, Service::kOpen);
+  EXPECT_EQ(out.outcomes[1].service, Service::kOpen);
+  now_ += absl::Milliseconds(300);
+  out = StepAndApply(demand);
+  EXPECT_EQ(out.outcomes[0].service, Service::kServed);
+  ASSERT_EQ(out.created.size(), 1u);
+  EXPECT_EQ(out.created[0].request.reservation, "cr-1");
+
+  // None is left for another pod.
+  now_ += absl::Milliseconds(20);
+  out = StepAndApply({demand[0], Item("team/c", Spec(1002, 4, 1), 1)});
+  EXPECT_EQ(out.outcomes[1].service, Service::kRefused);
+}
+
+TEST_F(HookTest, WhatIsHeldIsTriedAgainWhenTheLastReservedMachineIsTaken) {
+  InstanceType reserved = Type("g.1", 4, 16, 1, kDollar);
+  reserved.on_demand_micro_usd.reset();
+  reserved.reservations = {{"cr-1", "", 2, 0, {}}};
+  catalog_ = Catalog::FromTypes({reserved});
+  options_.guard.total_burst = 1;
+  options_.guard.total_per_minute = 1;
+  Restart();
+  ASSERT_EQ(StepAndApply({Item("team/a", Spec(1000, 4, 1), 1)}).created.size(), 1u);
+  const Demand demand = {Item("team/b", Spec(1001, 4, 1), 1)};
+  EXPECT_EQ(StepAndApply(demand).outcomes[0].service, Service::kOpen) << "beyond the rate";
+  model::NodeRequest other = The();
+  other.meta.name = "written-by-another-process";
+  other.meta.uid = "uid-of-other";
+  requests_.emplace(other.meta.name, other);
+  StepAndApply(demand);
+  const StepOutput out = StepAndApply(demand);
+  EXPECT_TRUE(out.created.empty());
+  EXPECT_EQ(out.outcomes[0].service, Service::kRefused);
+}
+
 TEST_F(GatheringTest, PodsThatLookAtOthersAreNotTried) {
   auto beside = std::make_shared<model::PodSpec>(*Spec(1000000, 4, 1));
   beside->pod_affinity.emplace_back();

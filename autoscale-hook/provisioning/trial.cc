@@ -3,7 +3,8 @@
 // anything: what cannot be served is refused before it holds other demand below a limit.
 //
 // The answer holds until the item is planned, or the offers change. Caps are not looked at: what is
-// planned before it decides what they leave. Items whose pods look at other pods are not tried: the
+// planned before it decides what they leave. For the same reason a reservation of which any node is
+// left is enough for every item. Items whose pods look at other pods are not tried: the
 // pods that they look at may be gathered too.
 #include <cstddef>
 #include <optional>
@@ -39,6 +40,10 @@ void Hook::Impl::TryHeld(const Demand& demand, Placement& placement, std::vector
   }
   part.demand = part.input.demand = &part.copy;
   AddOffers(context.pools, context.now, part.input);
+  part.input.caps.AddReservations(part.input.offers, UsageOf(context));
+  for (auto& [name, left] : part.input.caps.nodes_by_reservation) {
+    if (left > 0) left = kNoBound;
+  }
   part.plan = MakePlan(part.input, *Guarded(placement, context.now));
   if (part.plan.retry_at.has_value()) context.WakeAt(*part.plan.retry_at);
   part.planned.resize(part.plan.items.size());
