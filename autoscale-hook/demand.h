@@ -58,14 +58,17 @@ inline bool IsCompleteGang(bool is_group, const std::vector<verdict::DemandClass
          });
 }
 
+// Other pods may affect where such a pod fits, or it may affect where they do.
+inline bool LooksAtOtherPods(const model::PodSpec& spec) {
+  return !spec.pod_affinity.empty() || !spec.pod_anti_affinity.empty() ||
+         !spec.topology_spread.empty() || !spec.labels_for_affinity.empty() ||
+         spec.selected_by_others;
+}
+
 // True if other pods do not affect whether its pods fit on a node that does not exist yet.
 inline bool DependsOnItselfAlone(const DemandItem& item) {
   return std::all_of(item.classes.begin(), item.classes.end(), [](const auto& pod_class) {
-    if (pod_class.spec == nullptr) return true;
-    const model::PodSpec& spec = *pod_class.spec;
-    return spec.pod_affinity.empty() && spec.pod_anti_affinity.empty() &&
-           spec.topology_spread.empty() && spec.labels_for_affinity.empty() &&
-           !spec.selected_by_others;
+    return pod_class.spec == nullptr || !LooksAtOtherPods(*pod_class.spec);
   });
 }
 

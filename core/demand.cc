@@ -5,8 +5,6 @@
 #include <memory>
 #include <set>
 
-#include "autoscale-hook/planner/plan_bonds.h"
-
 namespace fairlead::core {
 namespace {
 
@@ -116,14 +114,10 @@ class Labelling {
 // Other pods make no difference to the nodes that its pods need.
 bool IsIndependent(const engine::Waiting& entry) {
   return entry.domains.empty() &&
-         std::all_of(
-             entry.verdict.demand.begin(), entry.verdict.demand.end(),
-             [](const verdict::DemandClass& pods) {
-               return pods.spec == nullptr ||
-                      (hook::BondOf(*pods.spec).empty() && !pods.spec->selected_by_others &&
-                       pods.spec->labels_for_affinity.empty() && pods.spec->pod_affinity.empty() &&
-                       pods.spec->pod_anti_affinity.empty() && pods.spec->topology_spread.empty());
-             });
+         std::all_of(entry.verdict.demand.begin(), entry.verdict.demand.end(),
+                     [](const verdict::DemandClass& pods) {
+                       return pods.spec == nullptr || !hook::LooksAtOtherPods(*pods.spec);
+                     });
 }
 
 bool IsAtomic(const engine::Waiting& entry) {

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 
+#include "autoscale-hook/demand.h"
 #include "autoscale-hook/planner/packing_prices.h"
 #include "autoscale-hook/planner/packing_run.h"
 
@@ -17,12 +18,9 @@ constexpr int64_t kDiveImproveBudget = 6000;
 
 // Whether two nodes that differ in nothing but zone and capacity type can differ for these pods.
 bool ZoneCanMatter(const model::PodSpec& spec) {
-  return !spec.node_selector.empty() || spec.has_required_node_affinity ||
-         !spec.pod_affinity.empty() || !spec.pod_anti_affinity.empty() ||
-         !spec.topology_spread.empty() || !(*spec.volume_needs == model::VolumeNeeds()) ||
-         !spec.resource_claims.empty() || !spec.claim_templates.empty() ||
-         !spec.labels_for_affinity.empty() || spec.selected_by_others ||
-         spec.wishes->ReadsOffering();
+  return !spec.node_selector.empty() || spec.has_required_node_affinity || LooksAtOtherPods(spec) ||
+         !(*spec.volume_needs == model::VolumeNeeds()) || !spec.resource_claims.empty() ||
+         !spec.claim_templates.empty() || spec.wishes->ReadsOffering();
 }
 
 bool ZoneCanMatter(const PackClass& pod_class) {
