@@ -1,6 +1,5 @@
 #include "cmd/fairlead/journal_file.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +8,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -46,13 +47,13 @@ absl::Status Failed(const std::string& path, absl::string_view what) {
 // The journals of the folder, oldest first: their names have the time.
 std::vector<std::string> JournalsIn(const std::string& folder) {
   std::vector<std::string> names;
-  DIR* const listing = opendir(folder.c_str());
-  if (listing == nullptr) return names;
-  while (const dirent* entry = readdir(listing)) {
-    const absl::string_view name = entry->d_name;
-    if (absl::StartsWith(name, kPrefix) && absl::EndsWith(name, kSuffix)) names.emplace_back(name);
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(folder, error), end; it != end; it.increment(error)) {
+    std::string name = it->path().filename().string();
+    if (absl::StartsWith(name, kPrefix) && absl::EndsWith(name, kSuffix)) {
+      names.push_back(std::move(name));
+    }
   }
-  closedir(listing);
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -141,6 +142,10 @@ void JournalFile::Run() {
 }
 
 std::string JournalFile::Write(const std::vector<std::string>& records) {
+  const auto failed = [this] {
+    int code = Z_OK;  // the text has the system's reason already
+    return absl::StrCat("cannot be written: ", gzerror(file_, &code));
+  };
   for (const std::string& record : records) {
     if (record.size() > kRecordMax) return "a record is longer than 1 GiB";
     std::string header;
@@ -149,13 +154,11 @@ std::string JournalFile::Write(const std::vector<std::string>& records) {
     const auto size = static_cast<unsigned>(record.size());
     if (gzwrite(file_, header.data(), kHeaderBytes) <= 0 ||
         (size > 0 && gzwrite(file_, record.data(), size) <= 0)) {
-      int code = 0;
-      return absl::StrCat("cannot be written: ",
-                          code == Z_ERRNO ? std::strerror(errno) : gzerror(file_, &code));
+      return failed();
     }
   }
   // What a killed process leaves is readable.
-  gzflush(file_, Z_SYNC_FLUSH);
+  if (gzflush(file_, Z_SYNC_FLUSH) != Z_OK) return failed();
   if (gzoffset(file_) > options_.file_bytes_max) {
     return absl::StrCat("it has ", options_.file_bytes_max, " bytes");
   }

@@ -1,7 +1,11 @@
 #include "cmd/fairlead/journal_file.h"
 
-#include <dirent.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -35,11 +39,9 @@ void Put(const std::string& path, const std::string& bytes) {
 
 std::vector<std::string> NamesIn(const std::string& folder) {
   std::vector<std::string> names;
-  DIR* const listing = opendir(folder.c_str());
-  while (const dirent* entry = readdir(listing)) {
-    if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    names.push_back(entry.path().filename().string());
   }
-  closedir(listing);
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -85,6 +87,27 @@ TEST(JournalFileTest, NothingIsOverwritten) {
   EXPECT_THAT(std::string(second.status().message()), HasSubstr("cannot be opened: File exists"));
   auto nowhere = JournalFile::Create("/proc/nonesuch/x", At(0), {}, nullptr);
   EXPECT_THAT(std::string(nowhere.status().message()), HasSubstr("/proc/nonesuch/x: "));
+}
+
+TEST(JournalFileTest, AFullDiskEndsItAndIsTold) {
+  const std::string folder = NewFolder("full");
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto signal_before = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{40, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  std::string why;
+  {
+    auto file =
+        JournalFile::Create(folder, At(0), {}, [&](const std::string& reason) { why = reason; });
+    ASSERT_TRUE(file.ok()) << file.status();
+    // Small enough to be compressed before anything is written.
+    (*file)->Add("a record that is longer than all that the disk has room for");
+  }
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, signal_before);
+  EXPECT_THAT(why, HasSubstr("cannot be written: "));
+  EXPECT_THAT(why, HasSubstr("File too large"));
 }
 
 TEST(JournalFileTest, TheOldestOfOursGo) {
