@@ -9,6 +9,7 @@
 #include "cmd/fairlead/action_words.h"
 #include "cmd/fairlead/commands.h"
 #include "cmd/fairlead/journal_file.h"
+#include "cmd/fairlead/logger.h"
 #include "document/json.h"
 #include "journal/player.h"
 
@@ -17,15 +18,11 @@ namespace {
 
 using journal::Player;
 
-std::string TimeText(absl::Time time) {
-  return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
-}
-
 std::string DifferenceText(const Player::Difference& difference) {
   const std::string here = difference.here.has_value()
                                ? Describe(*difference.here)
                                : absl::StrCat("no action ", difference.action + 1);
-  return absl::StrCat("step ", difference.step, " at ", TimeText(difference.now), ": action ",
+  return absl::StrCat("step ", difference.step, " at ", LogTime(difference.now), ": action ",
                       difference.action + 1, " of ", difference.recorded,
                       " is another one here: ", here, " (", difference.decided, " actions in all)");
 }
@@ -34,7 +31,7 @@ void PrintText(const Player& player, const JournalReader& reader, std::ostream& 
   const Player::Totals& totals = player.totals();
   out << "Recorded by fairlead " << player.version();
   if (totals.steps > 0) {
-    out << ", from " << TimeText(totals.first) << " to " << TimeText(totals.last) << " ("
+    out << ", from " << LogTime(totals.first) << " to " << LogTime(totals.last) << " ("
         << absl::FormatDuration(absl::Trunc(totals.last - totals.first, absl::Seconds(1))) << ")";
   }
   out << ".\n"
@@ -50,7 +47,7 @@ void PrintJson(const Player& player, const JournalReader& reader, std::ostream& 
   const Player::Totals& totals = player.totals();
   Json json = Json::Object();
   json.Set("version", player.version());
-  if (totals.steps > 0) json.Set("from", TimeText(totals.first)).Set("to", TimeText(totals.last));
+  if (totals.steps > 0) json.Set("from", LogTime(totals.first)).Set("to", LogTime(totals.last));
   json.Set("records", Json::Int(totals.records)).Set("steps", Json::Int(totals.steps));
   json.Set("decisions", Json::Int(totals.decisions)).Set("actions", Json::Int(totals.actions));
   json.Set("cutOff", Json::Bool(reader.cut_off()));
