@@ -220,7 +220,7 @@ absl::StatusOr<model::Node> Hook::Impl::ExpectedNode(
                   type->FindReservation(request.reservation)},
                  request.meta.name);
   if (!request.reservation.empty()) {
-    // It may have left the catalogue, which nobody asks for a machine that was launched.
+    // It may have left the catalogue, which does not matter to a machine that was launched.
     node.meta.labels.Set(model::kCapacityTypeLabel, request.CapacityType());
     node.meta.labels.Set(model::kReservationLabel, request.reservation);
   }

@@ -146,7 +146,7 @@ std::optional<std::vector<state::PodId>> EngineEvacuation::PodsOf(
       pods.push_back(pod);
     }
   }
-  // Room for large ones is rarer.
+  // Large ones first: room for them is rarer.
   std::stable_sort(pods.begin(), pods.end(), [&](state::PodId a, state::PodId b) {
     const model::Resources& of_a = state_.class_of(a).requests;
     const model::Resources& of_b = state_.class_of(b).requests;

@@ -3,13 +3,11 @@
 //   NodeRequest  spec: pool provider instanceType zone spot reservation priceUsdPerHour ("3.912")
 //                      queue reasonWorkloads replaces (name uid)
 //                status: phase nodeName message failure launchedAt registeredAt readyAt
-//                unneededSince
-//                        failedAt (RFC 3339, fractions allowed)
-//   NodePool     spec: provider instanceTypes zones nodeClassRef allowSpot reservations (absent:
-//   all)
-//                      labels taints startupTaints weight maxNodes (absent or -1: no bound),
-//                      disruption (consolidationPolicy consolidateAfter budgets, in Karpenter's
-//                      words)
+//                        unneededSince failedAt (RFC 3339, fractions allowed)
+//   NodePool     spec: provider instanceTypes zones nodeClassRef allowSpot labels taints
+//                      reservations (absent: all) startupTaints weight
+//                      maxNodes (absent or -1: no bound)
+//                      disruption (consolidationPolicy consolidateAfter budgets, as Karpenter has)
 #include <algorithm>
 #include <utility>
 
