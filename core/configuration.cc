@@ -279,7 +279,7 @@ absl::Status ReadGangReservations(const dom::element& value, const std::string& 
   return ReadObject(value, path,
                     {{"enabled", Flag(&reservations.on)},
                      {"reserveAfter", Span(&reservations.reserve_after)},
-                     {"minGPUs", Count(&reservations.reserve_min_gpus, 1)},
+                     {"minGPUs", Count(&reservations.reserve_min_devices, 1)},
                      {"maxReservations", Count(&reservations.max_reservations, 1)}});
 }
 

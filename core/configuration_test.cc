@@ -153,7 +153,7 @@ TEST(ConfigurationTest, EveryFieldReachesItsOption) {
   EXPECT_EQ(options.gpu_sharing.idle_grace, absl::Seconds(12));
   EXPECT_TRUE(options.engine.reservations.on);
   EXPECT_EQ(options.engine.reservations.reserve_after, absl::Minutes(7));
-  EXPECT_EQ(options.engine.reservations.reserve_min_gpus, 8);
+  EXPECT_EQ(options.engine.reservations.reserve_min_devices, 8);
   EXPECT_EQ(options.engine.reservations.max_reservations, 3);
   EXPECT_FALSE(options.hook.enabled);
   EXPECT_EQ(options.hook.provider, "kwok");

@@ -4,10 +4,10 @@
 
 #include "queues/default_queue.h"
 #include "queues/fair_share.h"
-#include "queues/gpu_model.h"
 #include "queues/limits.h"
 #include "queues/reclaim.h"
 #include "queues/test_support.h"
+#include "queues/variant.h"
 
 namespace fairlead::queues {
 namespace {
@@ -95,7 +95,7 @@ TEST_F(QueueRulesTest, GpuModelsAreCountedInDevicesBesidesGpus) {
   EXPECT_EQ(DivisionUnit(GpuModelResource("NVIDIA-L4")), 1000);
   Add("plain", {8000, kUnlimited, 0});
   EXPECT_FALSE(FindGpuModel(tree_, "NVIDIA-H100-80GB-HBM3")) << "no queue names it";
-  EXPECT_EQ(WithGpuModel(tree_, Gpus(500), "NVIDIA-H100-80GB-HBM3"), Gpus(500));
+  EXPECT_EQ(WithVariant(Gpus(500), FindGpuModel(tree_, "NVIDIA-H100-80GB-HBM3")), Gpus(500));
 
   model::Queue team = MakeQueue("team");
   team.gpu = {kUnlimited, kUnlimited, 0};
@@ -109,7 +109,8 @@ TEST_F(QueueRulesTest, GpuModelsAreCountedInDevicesBesidesGpus) {
   EXPECT_FALSE(FindGpuModel(tree_, ""));
 
   QueueLedger ledger(tree_);
-  const model::Resources one = WithGpuModel(tree_, Gpus(1000), "NVIDIA-H100-80GB-HBM3");
+  const model::Resources one =
+      WithVariant(Gpus(1000), FindGpuModel(tree_, "NVIDIA-H100-80GB-HBM3"));
   EXPECT_EQ(one[*h100], 1000);
   EXPECT_EQ(one[kGpu], 1000);
   ledger.Charge(id, one, false);
@@ -119,10 +120,11 @@ TEST_F(QueueRulesTest, GpuModelsAreCountedInDevicesBesidesGpus) {
   ledger.Charge(id, one, true);
   EXPECT_EQ(CheckLimits(tree_, ledger, id, one, true),
             (LimitViolation{id, *h100, LimitKind::kLimit, 2000, 2000, 1000}));
-  EXPECT_FALSE(CheckLimits(tree_, ledger, id, WithGpuModel(tree_, Gpus(1000), "NVIDIA-L4"), true))
+  EXPECT_FALSE(CheckLimits(tree_, ledger, id,
+                           WithVariant(Gpus(1000), FindGpuModel(tree_, "NVIDIA-L4")), true))
       << "other models are free";
-  EXPECT_FALSE(
-      CheckLimits(tree_, ledger, id, WithGpuModel(tree_, Amounts(4, 4, 0), "NVIDIA-H100"), true));
+  EXPECT_FALSE(CheckLimits(
+      tree_, ledger, id, WithVariant(Amounts(4, 4, 0), FindGpuModel(tree_, "NVIDIA-H100")), true));
 
   const uint64_t named = tree_.shape_version();
   tree_.Remove("team");
@@ -141,7 +143,7 @@ TEST_F(QueueRulesTest, GpuModelsHaveFairShares) {
   const QueueId a = add("a", {2000, kUnlimited, 3 * kMicro});
   const QueueId b = add("b", {0, kUnlimited, kMicro});
   QueueLedger ledger(tree_);
-  const model::Resources many = WithGpuModel(tree_, Gpus(20'000), "H100");
+  const model::Resources many = WithVariant(Gpus(20'000), FindGpuModel(tree_, "H100"));
   ledger.AddRequested(a, many);
   ledger.AddRequested(b, many);
   model::Resources total = Gpus(20'000);

@@ -72,7 +72,7 @@ class QueueTree {
   // Grows with every change that a decision can see; unchanged by status and annotations.
   [[nodiscard]] uint64_t version() const { return version_; }
   // Grows when a parent link, the set of queues or resources() changes. A ledger must then be
-  // rebuilt, and charges that depend on the set of resources (gpu_model.h) made again.
+  // rebuilt, and charges that depend on the set of resources (variant.h) made again.
   [[nodiscard]] uint64_t shape_version() const { return shape_version_; }
 
   [[nodiscard]] std::optional<QueueId> Find(absl::string_view name) const;

@@ -49,6 +49,7 @@ absl::Status Replica::Start() {
   if (!settings.ok()) {
     if (world_.files->usable()) return settings.status();
     restart_at_ = world_.time->now() + kRestart;
+    on_kept_down_(restart_at_);
     return absl::OkStatus();
   }
   settings_ = std::make_unique<cmd::Settings>(*std::move(settings));

@@ -76,6 +76,8 @@ class Replica final : public cmd::AppObserver {
   void OnEndByItself(std::function<void(const std::string&)> listener) {
     on_end_by_itself_ = std::move(listener);
   }
+  // Called when a life cannot begin with the files as they are; with the time of the next attempt.
+  void OnKeptDown(std::function<void(absl::Time)> listener) { on_kept_down_ = std::move(listener); }
   // Its machine has no network until then, whatever becomes of the process.
   void Partition(absl::Time until);
   // The process stands still until then, with its network.
@@ -139,6 +141,7 @@ class Replica final : public cmd::AppObserver {
   CrashPoint crash_;
   CrashListener on_crash_;
   std::function<void(const std::string&)> on_early_retry_, on_end_by_itself_;
+  std::function<void(absl::Time)> on_kept_down_;
   bool told_to_stop_ = false, ending_ = false;
   absl::Duration down_;  // after an orderly end
   absl::Time frozen_until_ = absl::InfinitePast();

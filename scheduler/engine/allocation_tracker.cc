@@ -4,9 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "queues/gpu_model.h"
-#include "scheduler/engine/gpu_models.h"
 #include "scheduler/engine/workloads_ahead.h"
+#include "scheduler/state/parts.h"
 
 namespace fairlead::engine {
 
@@ -43,18 +42,16 @@ void AllocationTracker::Release(queues::QueueId leaf, const model::Resources& am
   if (lending_.has_value()) lending_->Changed(leaf);
 }
 
-std::optional<model::ResourceIndex> AllocationTracker::GpuModelOf(
-    const state::PodRecord& pod) const {
-  if (tree_.resources().size() <= model::kGpu + 1) return std::nullopt;  // none is named
-  if (pod.node != state::kNoId) return ModelOf(tree_, state_.node(pod.node));
-  return queues::FindGpuModel(tree_, OnlyProduct(*state_.pod_class(pod.pod_class).spec));
+queues::Variant AllocationTracker::VariantOf(const state::PodRecord& pod) const {
+  if (!queues::MayNameVariants(tree_)) return std::nullopt;
+  if (pod.node != state::kNoId) {
+    return queues::VariantOfNode(tree_, state_.node(pod.node).object.meta.labels);
+  }
+  return queues::OnlyVariantOf(tree_, *state_.pod_class(pod.pod_class).spec);
 }
 
 model::Resources AllocationTracker::ChargeOf(const state::PodRecord& pod) const {
-  model::Resources charge = state_.ChargeOf(pod);
-  const std::optional<model::ResourceIndex> gpu_model = GpuModelOf(pod);
-  if (gpu_model.has_value()) charge.Set(*gpu_model, charge[model::kGpu]);
-  return charge;
+  return queues::WithVariant(state_.ChargeOf(pod), VariantOf(pod));
 }
 
 void AllocationTracker::OnChange(const state::StateChange& change) {
@@ -67,7 +64,7 @@ void AllocationTracker::OnChange(const state::StateChange& change) {
     case Kind::kWorkloadGone:
       return OnWorkloadGone(change.workload);
     case Kind::kNodeObject:
-      if (RecountNeeded() || GpuModels(tree_).empty()) return;
+      if (RecountNeeded() || queues::Variants(tree_).empty()) return;
       if (state_.node(change.to_node).id == change.to_node) {
         RefreshNode(state_.node(change.to_node));
       }
@@ -96,7 +93,7 @@ void AllocationTracker::OnCharged(const state::PodRecord& pod) {
   if (queue == kNoQueue) return;
   const model::Resources charge = ChargeOf(pod);
   const bool preemptible = state_.workload(pod.workload).preemptible;
-  charged_[pod.id] = {queue, GpuModelOf(pod), charge[model::kGpu], preemptible};
+  charged_[pod.id] = {queue, VariantOf(pod), queues::AmountWithVariants(charge), preemptible};
   Charge(queue, charge, preemptible);
   if (queue >= pods_.size()) pods_.resize(queue + 1);
   ++pods_[queue];
@@ -109,7 +106,7 @@ void AllocationTracker::OnCharged(const state::PodRecord& pod) {
 bool AllocationTracker::AsksTheSame(const state::PodRecord& pod,
                                     const state::Workload& workload) const {
   if (!workload.plain && workload.details->failed_attempt != nullptr) return false;
-  if (tree_.resources().size() > model::kGpu + 1) return false;  // a node decides on the GPU model
+  if (queues::MayNameVariants(tree_)) return false;  // a node decides on the variant
   const queues::QueueId queue = charged_[pod.id].queue;
   return pod.started_under == nullptr && tree_.Exists(queue) &&
          requested_[workload.id].size() == 1 && requested_[workload.id].front().queue == queue;
@@ -120,48 +117,38 @@ void AllocationTracker::OnReleased(const state::PodRecord& pod) {
   const Charged charged = charged_[pod.id];
   charged_[pod.id] = {};
   --pods_[charged.queue];
-  model::Resources charge = state_.pod_class(pod.pod_class).charge;
-  charge.Set(model::kGpu, charged.gpu_milli);
-  if (charged.gpu_model.has_value()) charge.Set(*charged.gpu_model, charged.gpu_milli);
+  const model::Resources charge = queues::WithVariant(state_.pod_class(pod.pod_class).charge,
+                                                      charged.variant, charged.with_variants);
   Release(charged.queue, charge, charged.preemptible);
 }
 
 void AllocationTracker::RefreshNode(const state::NodeInfo& node) {
-  const std::optional<model::ResourceIndex> now = ModelOf(tree_, node);
+  const queues::Variant now = queues::VariantOfNode(tree_, node.object.meta.labels);
   for (const state::PodId id : node.pods) {
     if (id >= charged_.size() || charged_[id].queue == kNoQueue) continue;
     Charged& charged = charged_[id];
-    if (charged.gpu_model == now) continue;
-    const auto charge = [&](const std::optional<model::ResourceIndex>& gpu_model) {
-      model::Resources amount;
-      if (gpu_model.has_value()) amount.Set(*gpu_model, charged.gpu_milli);
-      return amount;
-    };
-    Release(charged.queue, charge(charged.gpu_model), charged.preemptible);
-    Charge(charged.queue, charge(now), charged.preemptible);
-    charged.gpu_model = now;
+    if (charged.variant == now) continue;
+    Release(charged.queue, queues::OfVariant(charged.variant, charged.with_variants),
+            charged.preemptible);
+    Charge(charged.queue, queues::OfVariant(now, charged.with_variants), charged.preemptible);
+    charged.variant = now;
     RefreshRequested(state_.workload(state_.pod(id).workload));
   }
 }
 
 model::Resources AllocationTracker::CapacityOf(const state::NodeInfo& node) const {
-  model::Resources capacity = node.allocatable;
-  capacity.Set(model::kGpu, model::SaturatingAdd(capacity[model::kGpu], node.other_gpus_milli));
-  const std::optional<model::ResourceIndex> gpu_model = ModelOf(tree_, node);
-  if (gpu_model.has_value()) capacity.Set(*gpu_model, capacity[model::kGpu]);
-  return capacity;
+  return queues::WithVariant(state::CapacityForQueues(node),
+                             queues::VariantOfNode(tree_, node.object.meta.labels));
 }
 
 model::Resources AllocationTracker::Total() const {
   model::Resources total = state_.total_for_queues();
-  if (GpuModels(tree_).empty()) return total;
+  if (queues::Variants(tree_).empty()) return total;
   for (const auto& [name, id] : state_.nodes_by_name()) {
     const state::NodeInfo& node = state_.node(id);
-    const int64_t gpus = node.for_queues[model::kGpu];
-    if (gpus == 0) continue;
-    const std::optional<model::ResourceIndex> gpu_model = ModelOf(tree_, node);
-    if (!gpu_model.has_value()) continue;
-    total.Set(*gpu_model, model::SaturatingAdd(total[*gpu_model], gpus));
+    const int64_t amount = queues::AmountWithVariants(node.for_queues);
+    if (amount == 0) continue;
+    total += queues::OfVariant(queues::VariantOfNode(tree_, node.object.meta.labels), amount);
   }
   return total;
 }
@@ -210,9 +197,10 @@ AllocationTracker::Requests AllocationTracker::RequestedBy(const state::Workload
     model::Resources& amount = of_queue(queue);
     const model::Resources& charge = state_.pod_class(pod.pod_class).charge;
     amount += charge;
-    const std::optional<model::ResourceIndex> gpu_model = GpuModelOf(pod);
-    if (!gpu_model.has_value()) continue;
-    amount.Set(*gpu_model, model::SaturatingAdd(amount[*gpu_model], charge[model::kGpu]));
+    const queues::Variant variant = VariantOf(pod);
+    if (variant.has_value()) {
+      amount += queues::OfVariant(variant, queues::AmountWithVariants(charge));
+    }
   }
   return requests;
 }
@@ -260,9 +248,9 @@ std::string AllocationTracker::CheckConsistency() const {
   for (state::PodId id = 0; id < charged_.size(); ++id) {
     const Charged now = id < fresh.charged_.size() ? fresh.charged_[id] : Charged();
     if (charged_[id] == now) continue;
-    return absl::StrCat("pod ", state_.pod(id).name, ": charged ", charged_[id].gpu_milli,
-                        " milli-GPU to queue ", charged_[id].queue, ", a recount makes ",
-                        now.gpu_milli, " to queue ", now.queue);
+    return absl::StrCat("pod ", state_.pod(id).name, ": charged ", charged_[id].with_variants,
+                        " of what has variants to queue ", charged_[id].queue, ", a recount makes ",
+                        now.with_variants, " to queue ", now.queue);
   }
   queues::QueueLedger requested(tree_);
   for (state::WorkloadId id = 0; id < requested_.size(); ++id) {

@@ -14,6 +14,7 @@
 #include "queues/ledger.h"
 #include "queues/lending.h"
 #include "queues/tree.h"
+#include "queues/variant.h"
 #include "scheduler/state/cluster_state.h"
 
 namespace fairlead::engine {
@@ -44,11 +45,11 @@ class AllocationTracker final : public state::StateSubscriber {
   void Charge(queues::QueueId leaf, const model::Resources& amount, bool preemptible);
   void Release(queues::QueueId leaf, const model::Resources& amount, bool preemptible);
 
-  // What the pod counts against its queue, its GPUs for their model too: that of the node it is on,
-  // else the only one that it can run on.
+  // What the pod counts against its queue, also for its variant (queues/variant.h): that of the
+  // node it is on, else the only one that it can run on.
   [[nodiscard]] model::Resources ChargeOf(const state::PodRecord& pod) const;
-  // What fair share divides: ClusterState::total_for_queues(), and the GPUs of each model that some
-  // queue names. O(nodes) if one does.
+  // What fair share divides: ClusterState::total_for_queues(), and each variant that some queue
+  // names. O(nodes) if one does.
   [[nodiscard]] model::Resources Total() const;
   // What the node can be given to queues.
   [[nodiscard]] model::Resources CapacityOf(const state::NodeInfo& node) const;
@@ -79,9 +80,9 @@ class AllocationTracker final : public state::StateSubscriber {
   // There is one for each pod: the order of the fields keeps it at 24 bytes.
   struct Charged {
     queues::QueueId queue = kNoQueue;
-    std::optional<model::ResourceIndex> gpu_model;  // at that time
-    // Of a share by memory it depends on the node that it has left meanwhile.
-    int64_t gpu_milli = 0;
+    queues::Variant variant;  // at that time
+    // Of parts it depends on the node that the pod has left meanwhile.
+    int64_t with_variants = 0;
     bool preemptible = true;
     friend bool operator==(const Charged&, const Charged&) = default;
   };
@@ -89,7 +90,7 @@ class AllocationTracker final : public state::StateSubscriber {
   // Of a pod that counts against its queue: also a queue that has been deleted since.
   [[nodiscard]] queues::QueueId QueueOf(const state::PodRecord& pod) const;
   [[nodiscard]] Requests RequestedBy(const state::Workload& workload) const;
-  [[nodiscard]] std::optional<model::ResourceIndex> GpuModelOf(const state::PodRecord& pod) const;
+  [[nodiscard]] queues::Variant VariantOf(const state::PodRecord& pod) const;
   [[nodiscard]] bool IsStale(state::WorkloadId workload) const {
     return workload >= stale_.size() || stale_[workload];
   }
@@ -100,7 +101,7 @@ class AllocationTracker final : public state::StateSubscriber {
   void OnCharged(const state::PodRecord& pod);
   void OnReleased(const state::PodRecord& pod);
   void OnWorkloadGone(state::WorkloadId id);
-  // The node's GPU model may be another one: what runs on it is charged again.
+  // The node's variant may be another one: what runs on it is charged again.
   void RefreshNode(const state::NodeInfo& node);
 
   const state::ClusterState& state_;

@@ -23,7 +23,7 @@ int64_t Saturated(absl::int128 amount) {
 // Of the node on offer, if it would take such a pod if it were empty.
 std::optional<model::Resources> AmountsOf(const CycleInputs& in, const model::OfferedNode& offer,
                                           state::PodClassId pod_class) {
-  Hypothesis what_if(in.state, in.framework, in.placer.gpu_order());
+  Hypothesis what_if(in.state, in.framework, in.placer.parts_order());
   const state::NodeId node = what_if.AddNode(offer.node);
   if (!what_if.Fits(pod_class, node, framework::Capacity::kEmpty)) return std::nullopt;
   return in.state.node(node).allocatable;

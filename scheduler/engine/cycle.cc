@@ -49,7 +49,7 @@ Actions MakeActions(const EngineOptions& options, bool post_filters) {
   } else {
     actions.push_back(std::make_unique<QueueUp>());
   }
-  if (options.consolidation && !options.spread_gpu) {
+  if (options.consolidation && !options.spread_parts) {
     actions.push_back(std::make_unique<Consolidate>());
   }
   // Where no choice of victims respects the budgets, the eviction API decides.

@@ -7,7 +7,7 @@ void PipelinedPods::Discard(state::ClusterState& state) const {
   for (const state::PodId pod : promised_) state::ReleasePromise(state, pod);
   for (const Victim& victim : moved_) {
     const VictimUnit::Place& from = victim.from;
-    state::ReturnVictim(state, victim.pod, from.node, from.gpus, from.zones);
+    state::ReturnVictim(state, victim.pod, from.node, from.parts, from.zones);
   }
 }
 
@@ -15,7 +15,7 @@ CycleContext::CycleContext(const CycleInputs& inputs)
     : in(inputs),
       outcomes(inputs.state),
       lending(inputs.state, inputs.tree, inputs.tracker, inputs.total),
-      models(inputs.state, inputs.tree, inputs.tracker) {
+      variants(inputs.state, inputs.tree, inputs.tracker) {
   decisions.WakeAt(in.backoff.NextEnd(in.now));
 }
 

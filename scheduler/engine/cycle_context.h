@@ -22,7 +22,6 @@
 #include "scheduler/engine/engine.h"
 #include "scheduler/engine/eviction_backoff.h"
 #include "scheduler/engine/lending_bounds.h"
-#include "scheduler/engine/model_bounds.h"
 #include "scheduler/engine/move_history.h"
 #include "scheduler/engine/outcome.h"
 #include "scheduler/engine/pending.h"
@@ -32,6 +31,7 @@
 #include "scheduler/engine/search_answers.h"
 #include "scheduler/engine/search_budget.h"
 #include "scheduler/engine/stale_index.h"
+#include "scheduler/engine/variant_bounds.h"
 #include "scheduler/engine/victim_search.h"
 
 namespace fairlead::engine {
@@ -119,7 +119,7 @@ struct CycleContext {
   CycleDecisions decisions;
   PipelinedPods pipelined;
   LendingBounds lending;
-  ModelBounds models;
+  VariantBounds variants;
   // Pods that this cycle has bound; nothing of it is sent, so a search may take them. Filled by the
   // first search.
   std::set<state::PodId> fresh;

@@ -36,9 +36,9 @@ TEST(MakeActionsTest, WhatIsSwitchedOffIsNotInTheList) {
   EXPECT_THAT(NamesOf(options), ElementsAre("queue up", "demand"));
 }
 
-TEST(MakeActionsTest, SpreadingGpusSwitchesConsolidationOff) {
+TEST(MakeActionsTest, SpreadingPartsSwitchesConsolidationOff) {
   EngineOptions options;
-  options.spread_gpu = true;
+  options.spread_parts = true;
   EXPECT_THAT(NamesOf(options), ::testing::Not(::testing::Contains("consolidation")));
 }
 

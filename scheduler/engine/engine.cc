@@ -37,7 +37,7 @@ class Engine::Impl final : public state::StateSubscriber, public queues::QueueOb
         tracker(state, tree),
         pending(state, tree, engine_options.reservations.on),
         placer(state, *framework,
-               engine_options.spread_gpu ? state::GpuOrder::kSpread : state::GpuOrder::kPack),
+               engine_options.spread_parts ? state::PartsOrder::kSpread : state::PartsOrder::kPack),
         reservations(engine_options.reservations, state, tree, *framework),
         promises(state),
         preemptors(state),
@@ -470,7 +470,7 @@ int64_t Engine::CountThatFit(const model::Node& node, const std::vector<Load>& a
 }
 
 std::unique_ptr<Hypothesis> Engine::WhatIf() {
-  return std::make_unique<Hypothesis>(impl_->state, *impl_->framework, impl_->placer.gpu_order());
+  return std::make_unique<Hypothesis>(impl_->state, *impl_->framework, impl_->placer.parts_order());
 }
 
 std::vector<std::string> Engine::NodesThatFit(state::PodId id) {

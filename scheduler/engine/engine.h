@@ -49,7 +49,8 @@ namespace fairlead::engine {
 struct ReservationOptions {
   bool on = false;
   absl::Duration reserve_after = absl::Minutes(5);
-  int64_t reserve_min_gpus = 8;  // devices; a gang of several pods is big in any case
+  // Devices of the scarcest resource; a gang of several pods is big in any case.
+  int64_t reserve_min_devices = 8;
   int64_t max_reservations = 8;
 };
 
@@ -60,9 +61,9 @@ struct EngineOptions {
   bool preempt = true;
   bool stale_gangs = true;
   bool hook_on = true;
-  // Shared GPUs: a free GPU first instead of the fullest shared one. Spreading switches
+  // Parts of devices: of a free device first instead of the fullest shared one. Spreading switches
   // consolidation off, as in KAI.
-  bool spread_gpu = false;
+  bool spread_parts = false;
   // Workloads that one consolidation may move; kUnlimited: no cap.
   int64_t max_consolidation_workloads = 16;
   // Pods are moved by consolidation once they have run for so long, or for longer if their workload
@@ -103,7 +104,7 @@ struct EngineOptions {
   absl::Duration bind_backoff_max = absl::Seconds(60);
 };
 
-// The pod's shared GPUs, if it shares any, are in its row (state::PodRecord::gpu_groups).
+// The parts of the node that the pod takes, if any, are in its row (state::PartsOf).
 struct Binding {
   state::PodId pod;
   state::NodeId node;

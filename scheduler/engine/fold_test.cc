@@ -230,7 +230,7 @@ TEST(FoldTest, NorWhereRoomIsKeptForGangs) {
     options.hook_on = false;
     options.reservations.on = true;
     options.reservations.reserve_after = absl::Seconds(60);
-    options.reservations.reserve_min_gpus = 2;
+    options.reservations.reserve_min_devices = 2;
     FoldWorld folds(options), looks(options);
     Shape shape;
     shape.gangs = 4;

@@ -37,7 +37,7 @@ class HostileWorld {
     EngineOptions options;
     options.reservations.on = seed % 3 == 0;
     options.reservations.reserve_after = absl::Seconds(20);
-    options.spread_gpu = seed % 5 == 0;
+    options.spread_parts = seed % 5 == 0;
     options.stale_gangs = true;
     if (seed % 4 == 0) {
       framework::Registry registry;

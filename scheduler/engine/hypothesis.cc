@@ -81,25 +81,21 @@ int64_t Feasibility::MostByAmounts(state::PodClassId pod_class, state::NodeId id
     const int64_t free = std::max<int64_t>(0, node.Future(resource));
     if (free / each < fits && framework_.ChecksAmountOf(state_, resource)) fits = free / each;
   }
-  if (wanted.spec->gpu_share.IsSet()) {
-    fits = std::min(fits, state::SharePlaces(node, wanted, state::GpuCapacity::kFuture));
-  }
-  return fits;
+  return std::min(fits, state::PlacesByParts(node, wanted));
 }
 
 bool Feasibility::MayHold(const framework::Framework& framework,
                           const framework::ClassPlugins& plugins, const framework::Context& context,
                           const state::NodeInfo& node) {
   // What a node has of these is in its object alone.
-  constexpr model::ResourceIndex kOfObjects[] = {
-      model::kCpu, model::kMemory, model::kEphemeralStorage, model::kGpu, model::kPods};
-  const bool too_small =
-      std::any_of(std::begin(kOfObjects), std::end(kOfObjects), [&](model::ResourceIndex each) {
-        const int64_t request = context.pod_class.requests[each];
-        return request > 0 && request > node.allocatable[each] &&
-               framework.ChecksAmountOf(context.state, each);
-      });
-  return !too_small && plugins.FilterNodeObject(context, node);
+  for (model::ResourceIndex each = 0; each < model::kWellKnownResources; ++each) {
+    const int64_t request = context.pod_class.requests[each];
+    if (request > 0 && request > node.allocatable[each] &&
+        framework.ChecksAmountOf(context.state, each)) {
+      return false;
+    }
+  }
+  return plugins.FilterNodeObject(context, node);
 }
 
 bool Feasibility::NeverFits(state::PodClassId pod_class) const {
@@ -142,7 +138,7 @@ Diagnosis Feasibility::WhyNot(state::PodClassId pod_class) const {
 }
 
 Hypothesis::Hypothesis(state::ClusterState& state, const framework::Framework& framework,
-                       state::GpuOrder order)
+                       state::PartsOrder order)
     : Feasibility(state, framework),
       state_(state),
       order_(order),
@@ -151,7 +147,7 @@ Hypothesis::Hypothesis(state::ClusterState& state, const framework::Framework& f
       start_(0) {}
 
 Hypothesis::Hypothesis(state::Transaction& txn, state::ClusterState& state,
-                       const framework::Framework& framework, state::GpuOrder order)
+                       const framework::Framework& framework, state::PartsOrder order)
     : Feasibility(state, framework), state_(state), order_(order), txn_(txn), start_(txn.Mark()) {}
 
 Hypothesis::~Hypothesis() { txn_.RollbackTo(start_); }
@@ -167,24 +163,17 @@ state::PodClassId Hypothesis::ClassOf(const std::shared_ptr<const model::PodSpec
   return known_.back().pod_class;
 }
 
-std::optional<state::GpuPick> Hypothesis::PickFor(state::PodId pod, state::NodeId node) const {
-  const state::PodClass& pod_class = state_.class_of(pod);
-  if (!pod_class.spec->gpu_share.IsSet()) return state::GpuPick();
-  return state::PickGpus(state_.node(node), pod_class, state_.pod(pod).uid,
-                         state::GpuCapacity::kFuture, order_);
-}
-
 int64_t Hypothesis::Place(state::PodClassId pod_class, state::NodeId node, int64_t count) {
   int64_t placed = 0;
   while (placed < count && Fits(pod_class, node, kPromised)) {
     const Checkpoint mark = txn_.Mark();
     const state::PodId pod = txn_.AddPod(pod_class);
-    std::optional<state::GpuPick> pick = PickFor(pod, node);
-    if (!pick.has_value()) {
+    std::optional<state::Parts> parts = state::PickParts(state_, pod, node, order_);
+    if (!parts.has_value()) {
       txn_.RollbackTo(mark);
       break;
     }
-    txn_.Pipeline(pod, node, *std::move(pick));
+    txn_.Pipeline(pod, node, *std::move(parts));
     ++placed;
   }
   return placed;
@@ -192,9 +181,9 @@ int64_t Hypothesis::Place(state::PodClassId pod_class, state::NodeId node, int64
 
 bool Hypothesis::Promise(state::PodId pod, state::NodeId node) {
   if (!Fits(state_.pod(pod).pod_class, node, kPromised)) return false;
-  std::optional<state::GpuPick> pick = PickFor(pod, node);
-  if (!pick.has_value()) return false;
-  txn_.Pipeline(pod, node, *std::move(pick));
+  std::optional<state::Parts> parts = state::PickParts(state_, pod, node, order_);
+  if (!parts.has_value()) return false;
+  txn_.Pipeline(pod, node, *std::move(parts));
   return true;
 }
 

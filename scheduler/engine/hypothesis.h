@@ -37,6 +37,7 @@
 #include "absl/types/span.h"
 #include "scheduler/framework/framework.h"
 #include "scheduler/state/cluster_state.h"
+#include "scheduler/state/parts.h"
 #include "scheduler/state/transaction.h"
 #include "scheduler/verdict/verdict.h"
 
@@ -75,16 +76,15 @@ class Feasibility {
   }
   // No more pods of the class than this find room on the node when all promises are kept, at most
   // `limit`: by the node's object and by amounts alone. What pods do to each other is not asked, so
-  // it is a bound from above for pods that come together, too. O(resources + GPU groups).
+  // it is a bound from above for pods that come together, too. O(resources + parts).
   [[nodiscard]] int64_t MostThatFit(state::PodClassId pod_class, state::NodeId node,
                                     int64_t limit) const;
   // The same of a node whose object suits the class.
   [[nodiscard]] int64_t MostByAmounts(state::PodClassId pod_class, state::NodeId node,
                                       int64_t limit) const;
   // False if the node takes no pod of the class whatever is on it: its object does not suit, or it
-  // has less of some resource of every node (cpu, memory, ephemeral storage, GPUs, pod slots) than
-  // one pod requests. The answer holds until its object changes. `plugins`: those of the framework
-  // that look at the class.
+  // has less than one pod requests of some resource that is in its object alone. The answer holds
+  // until its object changes. `plugins`: those of the framework that look at the class.
   [[nodiscard]] static bool MayHold(const framework::Framework& framework,
                                     const framework::ClassPlugins& plugins,
                                     const framework::Context& context, const state::NodeInfo& node);
@@ -109,12 +109,12 @@ class Hypothesis : public Feasibility {
   using Checkpoint = state::Transaction::Checkpoint;
   static constexpr framework::Capacity kPromised = framework::Capacity::kFuture;
 
-  // About the state as it is. `order`: which GPUs shares are taken from.
+  // About the state as it is. `order`: of the parts that pods take (state/parts.h).
   Hypothesis(state::ClusterState& state, const framework::Framework& framework,
-             state::GpuOrder order);
+             state::PartsOrder order);
   // Goes on in a transaction that is open.
   Hypothesis(state::Transaction& txn, state::ClusterState& state,
-             const framework::Framework& framework, state::GpuOrder order);
+             const framework::Framework& framework, state::PartsOrder order);
   // Drops what was not kept.
   ~Hypothesis();
   Hypothesis(const Hypothesis&) = delete;
@@ -150,10 +150,8 @@ class Hypothesis : public Feasibility {
   int64_t HowManyFit(state::PodClassId pod_class, state::NodeId node, int64_t limit);
 
  private:
-  std::optional<state::GpuPick> PickFor(state::PodId pod, state::NodeId node) const;
-
   state::ClusterState& state_;
-  const state::GpuOrder order_;
+  const state::PartsOrder order_;
   std::optional<state::Transaction> own_;
   state::Transaction& txn_;
   Checkpoint start_;

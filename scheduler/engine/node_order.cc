@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/engine/hypothesis.h"
+#include "scheduler/state/parts.h"
 
 namespace fairlead::engine {
 
@@ -68,7 +69,7 @@ bool NodeOrders::FitsIdle(const framework::Framework& framework, const framework
   const model::PodSpec& spec = *wanted.spec;
   const bool claims =
       !spec.resource_claims.empty() || !spec.claims_to_join.empty() || spec.extended->Any();
-  if (wanted.SharesGpu() || claims) {
+  if (state::TakesParts(wanted) || claims) {
     framework::Context now = future;
     now.capacity = framework::Capacity::kNow;
     // Of claims the plugin asks about other nodes, too.

@@ -84,7 +84,7 @@ class NodeOrders final : public state::StateSubscriber {
         holds_(holds) {}
 
   // Whether a usable node, which passes the filters for Capacity::kFuture, has idle capacity for
-  // if promises do not count. Shares of GPUs and claims of devices respect promises.
+  // if promises do not count. Parts of devices and claims respect promises.
   static bool FitsIdle(const framework::Framework& framework, const framework::Context& future,
                        const state::NodeInfo& node);
 

@@ -39,9 +39,9 @@ class NodePreemption final : public state::StateSubscriber {
   static constexpr int64_t kMinPercent = 10;
   static constexpr int64_t kMinCandidates = 100;
 
-  // `order`: which GPUs shares are taken from.
+  // `order`: of the parts that pods take.
   NodePreemption(state::ClusterState& state, const framework::Framework& framework,
-                 state::GpuOrder order)
+                 state::PartsOrder order)
       : state_(state), framework_(framework), order_(order) {}
 
   struct Candidate {
@@ -112,7 +112,7 @@ class NodePreemption final : public state::StateSubscriber {
 
   state::ClusterState& state_;
   const framework::Framework& framework_;
-  const state::GpuOrder order_;
+  const state::PartsOrder order_;
   Rows rows_;
   Candidates anew_;  // of the last pod that was tried anew
   uint64_t uses_ = 0;

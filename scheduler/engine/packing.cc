@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "scheduler/model/scarcity.h"
 
 namespace fairlead::engine {
 namespace {
@@ -38,12 +39,6 @@ class Search {
   int64_t& tries_;
 };
 
-std::tuple<int64_t, int64_t, int64_t> MinusSize(const state::ClusterState& state,
-                                                state::PodId pod) {
-  const model::Resources& charge = state.class_of(pod).charge;
-  return {-charge[model::kGpu], -charge[model::kCpu], -charge[model::kMemory]};
-}
-
 }  // namespace
 
 std::vector<PackingClass> ByClass(const state::ClusterState& state,
@@ -60,7 +55,7 @@ std::vector<PackingClass> ByClass(const state::ClusterState& state,
 
 void SortBySize(const state::ClusterState& state, std::vector<state::PodId>& pods) {
   std::stable_sort(pods.begin(), pods.end(), [&state](state::PodId a, state::PodId b) {
-    return MinusSize(state, a) < MinusSize(state, b);
+    return model::IsLarger(state.class_of(a).charge, state.class_of(b).charge);
   });
 }
 

@@ -41,7 +41,7 @@ PackingEnd Pack(state::Transaction& txn, std::vector<PackingClass> classes,
 std::vector<PackingClass> ByClass(const state::ClusterState& state,
                                   const std::vector<state::PodId>& pods);
 
-// Largest first: GPUs, then CPU, then memory; in the given order among equals.
+// Largest first (model::IsLarger); in the given order among equals.
 void SortBySize(const state::ClusterState& state, std::vector<state::PodId>& pods);
 
 }  // namespace fairlead::engine

@@ -91,7 +91,7 @@ Placer::Candidate Placer::Look(state::PodClassId pod_class, state::NodeId id, Mo
 }
 
 bool Placer::MayWait(const state::PodClass& pod_class) const {
-  return expected_.Any() || requester_.has_value() || pod_class.SharesGpu() ||
+  return expected_.Any() || requester_.has_value() || state::TakesParts(pod_class) ||
          !pod_class.spec->resource_claims.empty() || !pod_class.spec->claims_to_join.empty() ||
          pod_class.spec->extended->Any();
 }
@@ -235,23 +235,14 @@ bool Placer::PlaceOne(Attempt& attempt, state::PodId pod, const Area& area, bool
 }
 
 bool Placer::PlaceAt(Attempt& attempt, state::PodId pod, const Choice& choice, bool only_now) {
-  state::GpuPick pick;
-  bool now = choice.now;
-  const state::PodClass& pod_class = state_.class_of(pod);
-  if (pod_class.spec->gpu_share.IsSet()) {
-    // A shared GPU is filled up even if that means waiting for it (KAI).
-    const state::NodeInfo& node = state_.node(choice.node);
-    std::optional<state::GpuPick> picked = state::PickGpus(node, pod_class, state_.pod(pod).uid,
-                                                           state::GpuCapacity::kFuture, gpu_order_);
-    if (!picked.has_value()) return false;  // no filter of the profile has looked at GPUs
-    pick = *std::move(picked);
-    now = now && !state::MustWait(node, pod_class, pick);
-  }
+  std::optional<state::Parts> parts = state::PickParts(state_, pod, choice.node, parts_order_);
+  if (!parts.has_value()) return false;  // no filter of the profile has looked at them
+  const bool now = choice.now && !state::MustWaitFor(state_, pod, choice.node, *parts);
   if (only_now && !now) return false;
   if (now) {
-    attempt.txn.Allocate(pod, choice.node, std::move(pick));
+    attempt.txn.Allocate(pod, choice.node, *std::move(parts));
   } else {
-    attempt.txn.Pipeline(pod, choice.node, std::move(pick));
+    attempt.txn.Pipeline(pod, choice.node, *std::move(parts));
   }
   return true;
 }
@@ -382,7 +373,7 @@ void Placer::PromiseAllOf(state::Transaction& txn, state::Transaction::Checkpoin
     if (operation.kind == state::Transaction::OperationKind::kEvict) {
       txn.Evict(operation.pod);
     } else {
-      txn.Pipeline(operation.pod, operation.node, std::move(operation.gpu_groups));
+      txn.Pipeline(operation.pod, operation.node, std::move(operation.parts));
     }
   }
 }

@@ -35,7 +35,7 @@
 #include "scheduler/engine/reservation.h"
 #include "scheduler/engine/topology.h"
 #include "scheduler/framework/framework.h"
-#include "scheduler/state/gpu_devices.h"
+#include "scheduler/state/parts.h"
 #include "scheduler/state/transaction.h"
 
 namespace fairlead::engine {
@@ -62,11 +62,11 @@ class Placer {
   };
 
   Placer(state::ClusterState& state, const framework::Framework& framework,
-         state::GpuOrder gpu_order, NodeOrders::Limits limits = {})
+         state::PartsOrder parts_order, NodeOrders::Limits limits = {})
       : state_(state),
         framework_(framework),
         feasibility_(state, framework),
-        gpu_order_(gpu_order),
+        parts_order_(parts_order),
         changes_(state),
         expected_(state),
         now_(state, framework, changes_, framework::Capacity::kNow, limits),
@@ -108,7 +108,7 @@ class Placer {
   // Filter evaluations, and what else counts as one (search_budget.h).
   [[nodiscard]] uint64_t work() const { return work_; }
   void AddWork(uint64_t work) { work_ += work; }
-  [[nodiscard]] state::GpuOrder gpu_order() const { return gpu_order_; }
+  [[nodiscard]] state::PartsOrder parts_order() const { return parts_order_; }
   void ResetWork() {
     work_ = 0;
     packing_tries_ = kMaxPackingTriesPerCycle;
@@ -236,7 +236,7 @@ class Placer {
   state::ClusterState& state_;
   const framework::Framework& framework_;
   const Feasibility feasibility_;
-  const state::GpuOrder gpu_order_;
+  const state::PartsOrder parts_order_;
   NodeChanges changes_;
   ExpectedCapacity expected_;
   NodeOrders now_, future_, idle_;  // `idle_` takes the place of `now_` for promises

@@ -8,6 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "scheduler/model/api_names.h"
+#include "scheduler/model/scarcity.h"
+#include "scheduler/state/parts.h"
+#include "scheduler/verdict/text.h"
 
 namespace fairlead::engine {
 namespace {
@@ -16,9 +19,7 @@ namespace {
 constexpr absl::Duration kLeastGuess = absl::Minutes(1);
 
 // The resources that are divided among queues and kept on nodes.
-constexpr model::ResourceIndex kCore[] = {model::kGpu, model::kCpu, model::kMemory};
-
-std::string Devices(int64_t gpu_milli) { return model::FormatAmount(model::kGpuName, gpu_milli); }
+constexpr auto& kCore = model::kScarcestFirst;
 
 int64_t Free(const state::NodeInfo& node, model::ResourceIndex resource,
              framework::Capacity capacity) {
@@ -261,7 +262,7 @@ std::optional<Reservations::Plan> Reservations::Choose(const std::vector<state::
     }
     timeline.Close();
   }
-  Hypothesis what_if(state_, framework_, state::GpuOrder::kPack);
+  Hypothesis what_if(state_, framework_, state::PartsOrder::kPack);
   for (const auto& [pod_class, count] : classes) {
     const state::PodClass& row = state_.pod_class(pod_class);
     // (when, name, node) of the next pod that each node could take.
@@ -371,12 +372,12 @@ void Reservations::Begin(absl::Time now, const queues::QueueLedger& ledger,
 bool Reservations::Reservable(const UnmetRequest& lack) const {
   if (!lack.only_room || !lack.may_reserve || lack.pods->empty()) return false;
   if (state_.workload(lack.workload).Active() > 0) return false;
-  const bool big =
-      lack.pods->size() > 1 || (*lack.request)[model::kGpu] >= options_.reserve_min_gpus * 1000;
+  const bool big = lack.pods->size() > 1 || (*lack.request)[model::kScarcest] >=
+                                                options_.reserve_min_devices * state::kWholeDevice;
   if (!big) return false;
   return std::all_of(lack.pods->begin(), lack.pods->end(), [&](state::PodId pod) {
     const state::PodClass& row = state_.class_of(pod);
-    return !row.SharesGpu() && framework_.NodeLocal(row);
+    return !state::TakesParts(row) && framework_.NodeLocal(row);
   });
 }
 
@@ -472,18 +473,20 @@ std::vector<state::NodeId> Reservations::Nodes() const {
 std::string Reservations::Describe(state::WorkloadId workload) const {
   for (const Reservation& reservation : held_) {
     if (reservation.owner != workload) continue;
-    int64_t kept_milli = 0;
+    int64_t kept = 0;
     int64_t nodes = 0;
     for (const Target& target : reservation.targets) {
       if (!target.active) continue;
-      kept_milli += KeptOn(target)[model::kGpu];
+      kept += KeptOn(target)[model::kScarcest];
       ++nodes;
     }
     if (nodes == 0) {
       return "room will be kept for it as soon as its queue holds less than its fair share";
     }
-    return absl::StrCat("room is being kept: ", Devices(kept_milli), " of ",
-                        Devices(reservation.request[model::kGpu]), " GPUs on ", nodes,
+    const std::string& name = state_.resource_names().Name(model::kScarcest);
+    return absl::StrCat("room is being kept: ", model::FormatAmount(name, kept), " of ",
+                        model::FormatAmount(name, reservation.request[model::kScarcest]), " ",
+                        verdict::ResourceNoun(name), " on ", nodes,
                         nodes == 1 ? " node" : " nodes");
   }
   return "";

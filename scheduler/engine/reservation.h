@@ -5,7 +5,7 @@
 // GPUs at once can then wait for ever behind a stream of jobs that need one. Off by default.
 //
 // Which workload gets one. In each leaf queue the first workload in queue order that
-//   - is big: more than one pod at once, or at least `reserve_min_gpus` GPUs,
+//   - is big: more than one pod at once, or at least `reserve_min_devices` GPUs,
 //   - lacks nothing but capacity,
 //   - had its turn (Workload::turn: its creation, or later if short jobs are served first)
 //     `reserve_after` ago, and

@@ -28,7 +28,7 @@ EngineOptions WithReservations(bool on = true) {
   options.consolidation = false;
   options.reservations.on = on;
   options.reservations.reserve_after = absl::Seconds(60);
-  options.reservations.reserve_min_gpus = 2;
+  options.reservations.reserve_min_devices = 2;
   return options;
 }
 

@@ -7,6 +7,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
+#include "scheduler/state/parts.h"
 
 namespace fairlead::engine {
 namespace {
@@ -15,7 +16,6 @@ using state::NodeId;
 using state::PodId;
 
 constexpr int64_t kScoreRange = 10;
-constexpr int64_t kMilliPerGpu = 1000;
 constexpr uint32_t kOutside = state::kNoId;
 
 std::string LevelName(const model::Topology::Level& level) {
@@ -41,14 +41,13 @@ struct GroupDemand {
 GroupDemand DemandOf(const state::ClusterState& state, const std::vector<PodId>& pods) {
   GroupDemand demand;
   demand.pods = static_cast<int64_t>(pods.size());
-  model::Resources total;
-  int64_t gpu_charge = 0;
-  bool shares = false;
+  model::Resources total, charge;
+  bool parts = false;
   for (PodId pod : pods) {
     const state::PodClass& pod_class = state.class_of(pod);
     total += pod_class.requests;
-    gpu_charge = model::SaturatingAdd(gpu_charge, pod_class.charge[model::kGpu]);
-    shares = shares || pod_class.spec->gpu_share.IsSet();
+    charge += pod_class.charge;
+    parts = parts || state::TakesParts(pod_class);
     demand.alike = demand.alike && pod_class.requests == state.class_of(pods.front()).requests;
   }
   for (size_t i = 0; i < std::max<size_t>(total.size(), model::kWellKnownResources); ++i) {
@@ -56,9 +55,9 @@ GroupDemand DemandOf(const state::ClusterState& state, const std::vector<PodId>&
     want.resource = static_cast<model::ResourceIndex>(i);
     want.total = total[want.resource];
     want.ranks = want.resource != model::kPods;
-    if (shares && want.resource == model::kGpu) {
-      // How much of which device a share finds is the device's matter; this only orders.
-      want.total = gpu_charge;
+    if (parts && state::HasParts(want.resource)) {
+      // How much of which device a part finds is the device's matter; this only orders.
+      want.total = charge[want.resource];
       want.limits = false;
     }
     if (want.total <= 0) continue;
@@ -307,7 +306,7 @@ void TopologyIndex::Question::AddNode(const state::NodeInfo& node, framework::Ca
   for (size_t i = 0; i < demand_.wants.size(); ++i) {
     const Want& want = demand_.wants[i];
     int64_t free = std::max<int64_t>(0, available[want.resource]);
-    if (want.resource == model::kGpu && want.limits) free -= free % kMilliPerGpu;
+    if (state::HasParts(want.resource) && want.limits) free -= free % state::kWholeDevice;
     load.free[i] = model::SaturatingAdd(load.free[i], free);
     if (want.limits && want.each > 0) places = std::min(places, free / want.each);
   }

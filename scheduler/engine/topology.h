@@ -14,8 +14,9 @@
 // zero
 //    counting as zero. Pods of equal requests: the sum over its nodes of how many fit on the node
 //    by arithmetic; the domain fits if that reaches the number of pods. Others: it fits if the sum
-//    of their requests is at most the sum of what is free, per resource. For whole GPUs only whole
-//    free GPUs count; a pod with a share of a GPU is not compared by GPU at all. So a domain that
+//    of their requests is at most the sum of what is free, per resource. Of devices that pods
+//    may take parts of, whole ones count for those that take whole ones; a pod that takes parts is
+//    not compared by them at all. So a domain that
 //    does not fit here can certainly not hold the pods; one that fits may still fail and the next
 //    is tried.
 // 3. Order of domains, from the whole tree inwards: siblings by the largest requested/free ratio of

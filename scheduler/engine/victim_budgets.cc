@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "base/hash.h"
 #include "scheduler/engine/victim_walk.h"
+#include "scheduler/model/scarcity.h"
 
 namespace fairlead::engine {
 namespace {
@@ -177,10 +178,7 @@ bool SearchBudgets::Choose(std::vector<VictimUnit>& units) const {
   std::vector<size_t> order(units.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    for (const model::ResourceIndex r : {model::kGpu, model::kCpu, model::kMemory}) {
-      if (units[a].charge[r] != units[b].charge[r]) return units[a].charge[r] > units[b].charge[r];
-    }
-    return false;
+    return model::IsLarger(units[a].charge, units[b].charge);
   });
   std::vector<bool> kept(units.size(), true);
   std::set<state::WorkloadId> keep_core;

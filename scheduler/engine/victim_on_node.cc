@@ -23,7 +23,7 @@ bool VictimSearch::EvictsFromOneNode(const SearchContext& context, const SearchS
 bool VictimSearch::EvictFrom(state::Transaction& txn, const SearchContext& context,
                              const SearchStep& step, const NodePreemptor& preemptor,
                              state::NodeId node, SearchOutcome& outcome) {
-  Hypothesis what_if(txn, state_, framework_, placer_.gpu_order());
+  Hypothesis what_if(txn, state_, framework_, placer_.parts_order());
   const std::vector<state::PodClassId> preemptors = ClassesOf(state_, step.step.pods);
   const auto is_spared = [&](const state::PodRecord& pod) {
     return context.moved.contains(pod.id) ||
@@ -124,7 +124,7 @@ SearchOutcome VictimSearch::PostFilter(
       if (node == state::kNoId || !state_.node(node).exists) continue;
       std::optional<std::vector<Victim>> victims = Proposed(context, step, pods, outcome.spared);
       if (!victims.has_value()) continue;
-      Hypothesis what_if(txn, state_, framework_, placer_.gpu_order());
+      Hypothesis what_if(txn, state_, framework_, placer_.parts_order());
       if (!EvictThere(context, step, what_if, *victims, node)) continue;
       plugin = std::string(each->Name());
       outcome.found = true;
@@ -145,7 +145,7 @@ SearchOutcome VictimSearch::PreemptOnOneNode(state::Transaction& txn, const Sear
                                 std::string(context.tree.Name(step.leaf))};
   const NodePreemption::Candidates* candidates = nullptr;
   {
-    Hypothesis what_if(txn, state_, framework_, placer_.gpu_order());
+    Hypothesis what_if(txn, state_, framework_, placer_.parts_order());
     uint64_t tried = 0;
     candidates =
         &on_nodes_.CandidatesFor(what_if, preemptor, StableHash().Add(pod.uid).value(), tried);

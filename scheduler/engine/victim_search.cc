@@ -172,7 +172,7 @@ bool VictimSearch::Search(state::Transaction& txn, const SearchContext& context,
                           const SearchStep& step, Rules& rules, VictimWalks& walks,
                           SearchOutcome& outcome) {
   PotentialVictims taken(context, state_.total_for_queues(), walks);
-  Hypothesis what_if(txn, state_, framework_, placer_.gpu_order());
+  Hypothesis what_if(txn, state_, framework_, placer_.parts_order());
   rules.wanted = fits_.WantedBy(step.step.pods);
   const bool some_stay = !rules.all_move && !rules.others_move;
   std::set<state::WorkloadId> workloads;

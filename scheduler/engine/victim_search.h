@@ -127,7 +127,7 @@ class VictimSearch {
         placer_(placer),
         index_(state, tree),
         fits_(state, framework, placer.node_changes()),
-        on_nodes_(state, framework, placer.gpu_order()) {}
+        on_nodes_(state, framework, placer.parts_order()) {}
 
   // What it derives from the state; to be subscribed by its owner, behind the placer's.
   [[nodiscard]] std::vector<state::StateSubscriber*> Subscribers() {

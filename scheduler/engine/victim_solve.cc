@@ -8,6 +8,7 @@
 #include "queues/job_order.h"
 #include "queues/limits.h"
 #include "scheduler/engine/victim_search.h"
+#include "scheduler/model/scarcity.h"
 
 namespace fairlead::engine {
 namespace {
@@ -64,7 +65,7 @@ FreedEntries WhatWantsTheFreed(const state::ClusterState& state, const SearchCon
 
 bool VictimSearch::IsAt(state::PodId id, const VictimUnit::Place& place) const {
   const state::PodRecord& pod = state_.pod(id);
-  return pod.node == place.node && pod.gpu_groups == place.gpus &&
+  return pod.node == place.node && state::PartsOf(pod) == place.parts &&
          state_.PickOfPod(id) == place.zones;
 }
 
@@ -178,7 +179,7 @@ bool VictimSearch::TryOnOneNode(Hypothesis& what_if, const SearchContext& contex
   what_if.Clear();
   std::vector<state::NodeId> free;
   for (const auto& [name, id] : state_.nodes_by_name()) {
-    if (state_.node(id).exists && state_.node(id).Future(model::kGpu) > 0) free.push_back(id);
+    if (state_.node(id).exists && state_.node(id).Future(model::kScarcest) > 0) free.push_back(id);
   }
   // By name, as everything that is equal.
   std::map<uint64_t, state::NodeId> emptied;

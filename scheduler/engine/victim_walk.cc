@@ -168,7 +168,7 @@ bool AnyStays(const state::ClusterState& state, const std::vector<state::PodId>&
 }
 
 VictimUnit::Place PlaceOf(const state::ClusterState& state, const state::PodRecord& pod) {
-  return {pod.node, pod.gpu_groups, state.PickOfPod(pod.id),
+  return {pod.node, state::PartsOf(pod), state.PickOfPod(pod.id),
           pod.status == state::PodStatus::kPipelined, pod.status == state::PodStatus::kBinding};
 }
 

@@ -24,7 +24,7 @@
 #include "scheduler/engine/victim_budgets.h"
 #include "scheduler/engine/victim_index.h"
 #include "scheduler/state/cluster_state.h"
-#include "scheduler/state/gpu_devices.h"
+#include "scheduler/state/parts.h"
 
 namespace fairlead::engine {
 
@@ -37,13 +37,13 @@ struct VictimUnit {
   // Where each pod is before it is evicted.
   struct Place {
     state::NodeId node = state::kNoId;
-    state::GpuPick gpus;
+    state::Parts parts;
     state::ZonePick zones;
     bool promised = false;  // it has a promise of that place, and is not there
     bool fresh = false;     // bound there in this cycle: nothing is sent yet
   };
   std::vector<Place> places;
-  model::Resources charge;  // to its queue, GPUs for their model too
+  model::Resources charge;  // to its queue, of variants too
   BudgetNeeds budgets;
 };
 

@@ -304,7 +304,7 @@ TEST_F(GpuTest, ABindingKeepsItsGroupsUntilTheApiServerNamesThem) {
     txn.Allocate(a, N().id, {"mine"});
     const auto operations = txn.Commit();
     ASSERT_EQ(operations.size(), 1u);
-    EXPECT_EQ(operations[0].gpu_groups, GpuPick{"mine"});
+    EXPECT_EQ(operations[0].parts, GpuPick{"mine"});
   }
   state_.UpsertPod(PodBuilder("ns", "a").GpuFraction(300));
   state_.UpsertPod(PodBuilder("ns", "a").GpuFraction(300).On("n", model::PodPhase::kPending));

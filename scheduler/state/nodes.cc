@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "scheduler/model/api_names.h"
 #include "scheduler/state/cluster_state.h"
+#include "scheduler/state/parts.h"
 #include "scheduler/state/rows.h"
 
 namespace fairlead::state {
@@ -50,8 +51,7 @@ bool ClusterState::CountsForQueues(const NodeInfo& node) {
 model::Resources ClusterState::ShareOfQueues(const NodeInfo& node) const {
   model::Resources share;
   if (!CountsForQueues(node)) return share;
-  share = node.allocatable;
-  share.Set(model::kGpu, model::SaturatingAdd(share[model::kGpu], node.other_gpus_milli));
+  share = CapacityForQueues(node);
   const model::Resources& others = node.used_by_others;
   for (size_t i = 0; i < std::min(share.size(), others.size()); ++i) {
     const auto resource = static_cast<model::ResourceIndex>(i);

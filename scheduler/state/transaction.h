@@ -44,7 +44,7 @@ class Transaction {
     OperationKind kind;
     PodId pod = kNoId;
     NodeId node = kNoId;
-    GpuPick gpu_groups = {};  // of kAllocate and kPipeline, for a pod that shares GPUs
+    GpuPick parts = {};  // of kAllocate and kPipeline, for a pod that takes some (parts.h)
   };
   using Operations = absl::InlinedVector<Operation, 1>;  // most steps place one pod
   using Checkpoint = size_t;

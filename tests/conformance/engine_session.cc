@@ -53,7 +53,7 @@ engine::EngineOptions MakeEngineOptions(const SessionInput& input) {
   options.max_consolidation_workloads = model::kUnlimited;
   options.staleness_grace = input.settings.staleness_grace_period;
   if (input.settings.plugins.has_value()) {
-    options.spread_gpu =
+    options.spread_parts =
         std::any_of(input.settings.plugins->begin(), input.settings.plugins->end(),
                     [](const ConfiguredPlugin& plugin) { return plugin.name == "gpuspread"; });
   }
@@ -174,7 +174,7 @@ void Session::Seed() {
       if (node == state::kNoId) {
         result_.notes.push_back(absl::StrCat("no node ", wanted->node));
       } else {
-        txn.Pipeline(pod.id, node, state::GpuPick(wanted->gpu_groups));
+        txn.Pipeline(pod.id, node, state::Parts(wanted->gpu_groups));
       }
     });
   }

@@ -18,7 +18,7 @@ Json JudgePreemption(state::ClusterState& state, const framework::Framework& fra
   Json answer{{"nodes", Json::object()}, {"best", Json::array()}};
   std::optional<engine::EvictionCost> least;
   uint64_t tried = 0;
-  engine::Hypothesis what_if(state, framework, state::GpuOrder::kPack);
+  engine::Hypothesis what_if(state, framework, state::PartsOrder::kPack);
   for (const auto& [name, node] : state.nodes_by_name()) {
     const auto found = engine::FindNodeVictims(
         state, what_if, preemptor, node, [](const state::PodRecord&) { return false; }, tried);

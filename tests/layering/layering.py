@@ -10,7 +10,9 @@ Checked is that
   3. every #include "..." names a file of a module that the including file's module may use; tests may also use
      what their TEST_DEPS name;
   4. pure modules see no header, and call no function, that reaches sockets, files, threads, clocks or randomness.
-     Their tests may.
+     Their tests may;
+  5. the engine names no resource: what it knows of GPUs, CPU and memory it asks for (queues/variant.h, state/parts.h,
+     model/scarcity.h).
 Exit code 0 if all holds, 1 with a line for each fault.
 """
 import pathlib
@@ -28,6 +30,8 @@ IMPURE_HEADER = re.compile(
        |^[<"]absl/(?:time/clock|synchronization/.*|random/.*)\.h[>"]$
        |^"base/clock\.h"$""", re.VERBOSE)
 IMPURE_CALL = re.compile(r"\b(?:absl::Now|absl::GetCurrentTimeNanos|std::getenv|getenv|std::rand|std::time|std::system)\s*\(")
+NAMES_NO_RESOURCE = ("scheduler/engine",)
+RESOURCE_NAME = re.compile(r"\bk(?:Cpu|Memory|Gpu|AmdGpu|EphemeralStorage)(?:Name)?\b|\w*gpu\w*", re.IGNORECASE)
 INCLUDE = re.compile(r'^\s*#\s*include\s*(<[^>]+>|"[^"]+")', re.MULTILINE)
 FILES = (".h", ".cc", ".inc")
 # Not of the program: code that builds on modules but is used by none.
@@ -153,6 +157,17 @@ def check_file(root, path, folders, usable, problems):
             problems.append(f"{path}: {folder} is pure and must not call {match[0].rstrip('( ')}()")
 
 
+def check_resources(root, path, folders, problems):
+    """Rule 5 for one file. What a text for people says is the text's own."""
+    folder = module_of(path, folders)
+    if folder not in NAMES_NO_RESOURCE or is_test(path):
+        return
+    code = re.sub(r'"(?:[^"\\\n]|\\.)*"', '""', without_comments((root / path).read_text(errors="replace")))
+    for match in RESOURCE_NAME.finditer(code):
+        line = code.count("\n", 0, match.start()) + 1
+        problems.append(f"{path}:{line}: {folder} knows no resource by name, and must not use {match[0]}")
+
+
 def check(root, modules):
     root, problems = pathlib.Path(root), []
     folders = read_modules(pathlib.Path(modules))
@@ -172,6 +187,7 @@ def check(root, modules):
             if folder.startswith(OUTSIDE):
                 continue
             check_file(root, path, folders, with_tests[folder] if is_test(path) else reached[folder], problems)
+            check_resources(root, path, folders, problems)
     return count, problems
 
 

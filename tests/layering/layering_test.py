@@ -104,6 +104,17 @@ class LayeringTest(unittest.TestCase):
     def test_calls_of_the_world_in_pure_modules(self):
         self.assert_one(self.problems({"queues/tree.h": "auto now = absl::Now();\n"}), "absl::Now()")
 
+    def test_the_engine_names_no_resource(self):
+        engine = {"modules": MODULES + "scheduler/engine e: q |\n",
+                  "table": TABLE + "| `scheduler/engine` | `fairlead_e` | the cycle | queues |\n"}
+        for code in ("int64_t free = node.used[model::kGpu];", "auto pick = state::PickGpus(node);", "for (auto r : {kCpu}) {}"):
+            with self.subTest(code=code):
+                self.assert_one(self.problems({"scheduler/engine/place.cc": f"\n{code}\n"}, **engine), "scheduler/engine/place.cc:2")
+        for code in ("// GPUs first\n", 'Say("no GPU is free");\n', "int64_t free = node.used[model::kScarcest];\n"):
+            with self.subTest(code=code):
+                self.assertEqual(self.problems({"scheduler/engine/place.cc": code}, **engine), [])
+        self.assertEqual(self.problems({"scheduler/engine/place_test.cc": "int64_t gpus = 0;\n"}, **engine), [])
+
     def test_a_line_that_is_not_understood_is_not_passed_over(self):
         with self.assertRaises(SystemExit):
             self.problems(modules=MODULES + "nonsense\n")

@@ -104,7 +104,7 @@ absl::Status ReadFlag(const std::string& flag, const std::string& value, PhillyA
     return Understood(absl::ParseDuration(value, &reservations.reserve_after));
   }
   if (flag == "--reserve-min-gpus") {
-    return Understood(absl::SimpleAtoi(value, &reservations.reserve_min_gpus));
+    return Understood(absl::SimpleAtoi(value, &reservations.reserve_min_devices));
   }
   if (flag == "--max-reservations") {
     return Understood(absl::SimpleAtoi(value, &reservations.max_reservations));

@@ -32,7 +32,7 @@ class AllocatePass final : public PendingPass {
   bool ServePreemptor(const Preemptor& preemptor);
   // True if the step was placed or promised.
   bool Place(queues::QueueId leaf, const state::Workload& workload, NextJob& next);
-  // Tries to place the step. True if it was placed or promised, or if a bound of a GPU model holds
+  // Tries to place the step. True if it was placed or promised, or if a bound of a variant holds
   // it and the outcome is written (`placed` tells which). `held`: the workload for which the
   // capacity is reserved that it would need.
   bool TryPlace(queues::QueueId leaf, const state::Workload& workload, const NextJob& next,
@@ -118,7 +118,8 @@ bool AllocatePass::ServePreemptor(const Preemptor& preemptor) {
   state::Transaction txn(in_.state);
   std::optional<queues::LimitViolation> broken;
   const bool placed =
-      c_.models.Place(in_.placer, txn, leaf, workload, step, Placer::Mode::kStart, nullptr, broken)
+      c_.variants
+          .Place(in_.placer, txn, leaf, workload, step, Placer::Mode::kStart, nullptr, broken)
           .placed;
   if (placed) Assume(leaf, workload, txn.Commit());
   return placed;
@@ -184,7 +185,7 @@ bool AllocatePass::TryPlace(queues::QueueId leaf, const state::Workload& workloa
   const auto mode =
       workload.Count(PodStatus::kPipelined) > 0 ? Placer::Mode::kPromise : Placer::Mode::kStart;
   std::optional<queues::LimitViolation> broken;
-  placement = c_.models.Place(in_.placer, txn, leaf, workload, next.step, mode, nullptr, broken);
+  placement = c_.variants.Place(in_.placer, txn, leaf, workload, next.step, mode, nullptr, broken);
   placed = placement.placed;
   if (placed && WaitsBesideLateNodes(txn)) {
     // Equal steps would be placed as this one.
@@ -231,7 +232,7 @@ bool AllocatePass::HeldByLending(queues::QueueId leaf, const state::Workload& wo
   if (c_.lending.FitsUpcoming(leaf, next.request)) {
     state::Transaction txn(in_.state);
     std::optional<queues::LimitViolation> broken;
-    promised = c_.models
+    promised = c_.variants
                    .Place(in_.placer, txn, leaf, workload, next.step, Placer::Mode::kPromise,
                           c_.lending.Upcoming().nodes, broken)
                    .placed;

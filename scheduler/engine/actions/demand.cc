@@ -9,9 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "queues/variant.h"
 #include "scheduler/engine/buying.h"
 #include "scheduler/engine/hypothesis.h"
 #include "scheduler/engine/sorted_merge.h"
+#include "scheduler/state/parts.h"
 
 namespace fairlead::engine {
 namespace {
@@ -72,9 +74,9 @@ class DemandPass {
  private:
   // Finds out what nodes for the workload would have in common, if it is bound to a topology.
   void ReadDomains(Outcome& outcome) const;
-  // What the pods are charged if the GPUs that are bought for them may be of any model.
+  // What the pods are charged if what is bought for them may be of any variant.
   [[nodiscard]] model::Resources WholeChargeOf(absl::Span<const state::PodId> pods) const {
-    return c_.models.WithAnyModel(pods, c_.ChargeOf(pods));
+    return c_.variants.WithAnyVariant(pods, c_.ChargeOf(pods));
   }
   // It lacks nothing but capacity, none was promised to its step, and new nodes could be that
   // capacity.
@@ -127,7 +129,7 @@ class DemandPass {
   // all; else `pods` are the others.
   bool PromiseWhatFits(Outcome& outcome, std::vector<state::PodId>& pods);
   // True if a limit or guaranteed quota holds these pods of the outcome back. `request` becomes the
-  // request with any GPU model that the pods may get.
+  // request with any variant that the pods may get.
   bool IsHeld(Outcome& outcome, const std::vector<state::PodId>& pods, model::Resources& request);
 
   CycleContext& c_;
@@ -391,12 +393,12 @@ bool DemandPass::PromiseWhatFits(Outcome& outcome, std::vector<state::PodId>& po
   if (pods.size() < 2 || outcome.bound_to_topology || HopeOf(outcome) != Hope::kSome) return false;
   const bool alone = std::all_of(pods.begin(), pods.end(), [&](state::PodId pod) {
     const state::PodClass& pod_class = in_.state.class_of(pod);
-    return in_.framework.NodeLocal(pod_class) && !pod_class.spec->gpu_share.IsSet() &&
+    return in_.framework.NodeLocal(pod_class) && !state::TakesParts(pod_class) &&
            !pod_class.spec->selected_by_others;
   });
   if (!alone) return false;
   if (!present_.has_value()) {
-    present_.emplace(in_.state, in_.framework, in_.placer.gpu_order());
+    present_.emplace(in_.state, in_.framework, in_.placer.parts_order());
   }
   const Hypothesis::Checkpoint before = present_->Mark();
   std::vector<state::PodId> others =
@@ -413,8 +415,9 @@ bool DemandPass::PromiseWhatFits(Outcome& outcome, std::vector<state::PodId>& po
 
 bool DemandPass::IsHeld(Outcome& outcome, const std::vector<state::PodId>& pods,
                         model::Resources& request) {
-  const bool says_model = !c_.models.any() || c_.models.WithAnyModel(pods, request) == request;
-  request = c_.models.WithAnyModel(pods, std::move(request));
+  const bool says_variant =
+      !c_.variants.any() || c_.variants.WithAnyVariant(pods, request) == request;
+  request = c_.variants.WithAnyVariant(pods, std::move(request));
   const bool preemptible = in_.state.workload(outcome.workload).preemptible;
   const auto violation =
       queues::CheckLimits(in_.tree, in_.tracker.ledger(), outcome.leaf, request, preemptible);
@@ -425,9 +428,8 @@ bool DemandPass::IsHeld(Outcome& outcome, const std::vector<state::PodId>& pods,
   }
   outcome.code = CodeOf(*violation);
   outcome.violation = violation;
-  if (!says_model && c_.models.IsModel(violation->resource)) {
-    outcome.details.push_back(
-        "no GPU model is requested, and nodes of one model must not be provisioned for it");
+  if (!says_variant && c_.variants.IsVariant(violation->resource)) {
+    outcome.details.emplace_back(queues::NoVariantNamed());
   }
   return true;
 }

@@ -312,7 +312,7 @@ SearchOutcome EvictionPass::Search(state::Transaction& txn, const queues::QueueL
                         .now = in_.now,
                         .work_end = turn.end_of_work,
                         .keeps_bounds = nullptr};
-  if (c_.lending.any() || c_.models.any()) {
+  if (c_.lending.any() || c_.variants.any()) {
     context.keeps_bounds = [&, load = c_.lending.Load()](queues::QueueId leaf,
                                                          const state::Workload& placed,
                                                          const std::vector<state::PodId>& pods) {
@@ -362,7 +362,7 @@ std::string EvictionPass::BrokenBound(const model::Resources& load, queues::Queu
                                       const std::vector<state::PodId>& pods) const {
   if (c_.lending.Breaks(load))
     return "the capacity would come out of guaranteed quota of other queues";
-  const auto broken = c_.models.FindBroken(leaf, workload.preemptible, pods);
+  const auto broken = c_.variants.FindBroken(leaf, workload.preemptible, pods);
   if (!broken.has_value()) return "";
   return absl::StrCat("the capacity found would break the bound of queue ",
                       in_.tree.Name(broken->queue), " for ",

@@ -1,5 +1,6 @@
 #include "scheduler/engine/actions/reclaim.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "queues/reclaim.h"
 #include "scheduler/engine/actions/eviction_pass.h"
+#include "scheduler/model/scarcity.h"
 #include "scheduler/verdict/text.h"
 
 namespace fairlead::engine {
@@ -65,11 +67,12 @@ std::string ReclaimPolicy::Reason(const Outcome& outcome, const queues::QueueLed
   if (!leaf.has_value()) return text;
   const auto [giver, taker] = in_.tree.Diverging(*leaf, outcome.leaf);
   // The resource of which the giver has too much, if the workload requests it.
-  model::ResourceIndex r = model::kGpu;
-  for (const model::ResourceIndex one : {model::kMemory, model::kCpu, model::kGpu}) {
-    const bool over = before.allocated(giver, one) > in_.shares.Of(giver)[one];
-    if (outcome.step_request[one] > 0 && (over || one == model::kGpu)) r = one;
-  }
+  const auto told = std::find_if(
+      model::kScarcestFirst.begin(), model::kScarcestFirst.end(), [&](model::ResourceIndex one) {
+        const bool over = before.allocated(giver, one) > in_.shares.Of(giver)[one];
+        return outcome.step_request[one] > 0 && (over || one == model::kScarcest);
+      });
+  const model::ResourceIndex r = told == model::kScarcestFirst.end() ? model::kScarcest : *told;
   const std::string& name = in_.tree.names().Name(r);
   const auto held_of_share = [&](queues::QueueId queue) {
     return absl::StrCat("queue ", in_.tree.Name(queue), " ",

@@ -1,24 +1,24 @@
-#include "scheduler/engine/model_bounds.h"
+#include "scheduler/engine/variant_bounds.h"
 
 #include <memory>
 #include <utility>
 
-#include "scheduler/engine/gpu_models.h"
+#include "queues/variant.h"
 
 namespace fairlead::engine {
 
-ModelBounds::ModelBounds(const state::ClusterState& state, const queues::QueueTree& tree,
-                         const AllocationTracker& tracker)
-    : state_(state), tree_(tree), tracker_(tracker), models_(GpuModels(tree)) {}
+VariantBounds::VariantBounds(const state::ClusterState& state, const queues::QueueTree& tree,
+                             const AllocationTracker& tracker)
+    : state_(state), tree_(tree), tracker_(tracker), variants_(queues::Variants(tree)) {}
 
-std::optional<queues::LimitViolation> ModelBounds::FindBroken(
+std::optional<queues::LimitViolation> VariantBounds::FindBroken(
     queues::QueueId leaf, bool preemptible, const std::vector<state::PodId>& pods) const {
-  if (models_.empty()) return std::nullopt;
+  if (variants_.empty()) return std::nullopt;
   using queues::LimitKind;
   model::Resources charge;
   for (const state::PodId pod : pods) charge += tracker_.ChargeOf(state_.pod(pod));
   const queues::QueueLedger& ledger = tracker_.ledger();
-  for (const model::ResourceIndex resource : models_) {
+  for (const model::ResourceIndex resource : variants_) {
     const int64_t asked = charge[resource];
     if (asked <= 0) continue;
     for (const queues::QueueId queue : tree_.Ancestors(leaf)) {
@@ -38,10 +38,10 @@ std::optional<queues::LimitViolation> ModelBounds::FindBroken(
   return std::nullopt;
 }
 
-Placement ModelBounds::Place(Placer& placer, state::Transaction& txn, queues::QueueId leaf,
-                             const state::Workload& workload, const TasksToAllocate& step,
-                             Placer::Mode mode, NodeSetPtr within,
-                             std::optional<queues::LimitViolation>& broken) const {
+Placement VariantBounds::Place(Placer& placer, state::Transaction& txn, queues::QueueId leaf,
+                               const state::Workload& workload, const TasksToAllocate& step,
+                               Placer::Mode mode, NodeSetPtr within,
+                               std::optional<queues::LimitViolation>& broken) const {
   std::vector<model::ResourceIndex> barred;
   while (true) {
     Placement placement = placer.Place(txn, workload, step, mode, within);
@@ -57,9 +57,10 @@ Placement ModelBounds::Place(Placer& placer, state::Transaction& txn, queues::Qu
     std::vector<state::NodeId> rest;
     for (const auto& [name, id] : state_.nodes_by_name()) {
       if (within != nullptr && !within->Contains(id)) continue;
-      const auto gpu_model = ModelOf(tree_, state_.node(id));
-      if (gpu_model.has_value() &&
-          std::find(barred.begin(), barred.end(), *gpu_model) != barred.end()) {
+      const queues::Variant variant =
+          queues::VariantOfNode(tree_, state_.node(id).object.meta.labels);
+      if (variant.has_value() &&
+          std::find(barred.begin(), barred.end(), *variant) != barred.end()) {
         continue;
       }
       rest.push_back(id);
@@ -68,16 +69,16 @@ Placement ModelBounds::Place(Placer& placer, state::Transaction& txn, queues::Qu
   }
 }
 
-model::Resources ModelBounds::WithAnyModel(absl::Span<const state::PodId> pods,
-                                           model::Resources request) const {
-  if (models_.empty()) return request;
+model::Resources VariantBounds::WithAnyVariant(absl::Span<const state::PodId> pods,
+                                               model::Resources request) const {
+  if (variants_.empty()) return request;
   int64_t open = 0;
   for (const state::PodId pod : pods) {
-    if (!OnlyProduct(*state_.class_of(pod).spec).empty()) continue;
-    open = model::SaturatingAdd(open, state_.GpuChargeOf(state_.pod(pod)));
+    if (queues::NamesVariant(*state_.class_of(pod).spec)) continue;
+    open = model::SaturatingAdd(open, queues::AmountWithVariants(state_.ChargeOf(state_.pod(pod))));
   }
   if (open == 0) return request;
-  for (const model::ResourceIndex resource : models_) {
+  for (const model::ResourceIndex resource : variants_) {
     request.Set(resource, model::SaturatingAdd(request[resource], open));
   }
   return request;

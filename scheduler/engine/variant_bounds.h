@@ -1,8 +1,9 @@
-// Bounds of GPU models in one cycle. A pod that names no product is held to them once its node is
-// chosen: the placement is checked afterwards, and tried again without the models that it breaks.
+// Bounds of variants of resources (queues/variant.h: GPU models) in one cycle. A pod that names
+// none is held to them once its node is chosen: the placement is checked afterwards, and tried
+// again without the variants that it breaks.
 //
 // Ownership: borrows its arguments. Thread-safety: the owner's thread. Complexity: nothing where no
-// queue names a model; FindBroken() O(models * depth), Place() a placement for each broken model.
+// queue names a variant; FindBroken() O(variants * depth), Place() a placement for each broken one.
 #pragma once
 
 #include <algorithm>
@@ -19,16 +20,16 @@
 
 namespace fairlead::engine {
 
-class ModelBounds {
+class VariantBounds {
  public:
-  ModelBounds(const state::ClusterState& state, const queues::QueueTree& tree,
-              const AllocationTracker& tracker);
+  VariantBounds(const state::ClusterState& state, const queues::QueueTree& tree,
+                const AllocationTracker& tracker);
 
-  // Some queue names a model.
-  [[nodiscard]] bool any() const { return !models_.empty(); }
-  // The resource is that of a model that some queue names.
-  [[nodiscard]] bool IsModel(model::ResourceIndex resource) const {
-    return std::find(models_.begin(), models_.end(), resource) != models_.end();
+  // Some queue names a variant.
+  [[nodiscard]] bool any() const { return !variants_.empty(); }
+  // The resource is a variant that some queue names.
+  [[nodiscard]] bool IsVariant(model::ResourceIndex resource) const {
+    return std::find(variants_.begin(), variants_.end(), resource) != variants_.end();
   }
 
   // The first bound that the pods break where they are; they are placed and charged already.
@@ -41,16 +42,16 @@ class ModelBounds {
                   const state::Workload& workload, const TasksToAllocate& step, Placer::Mode mode,
                   NodeSetPtr within, std::optional<queues::LimitViolation>& broken) const;
 
-  // The request, and the GPUs of pods that may run on any model counted for every model: which one
+  // The request, and what of it pods take that may run on any variant counted for every one: which
   // will be bought for them is not known.
-  [[nodiscard]] model::Resources WithAnyModel(absl::Span<const state::PodId> pods,
-                                              model::Resources request) const;
+  [[nodiscard]] model::Resources WithAnyVariant(absl::Span<const state::PodId> pods,
+                                                model::Resources request) const;
 
  private:
   const state::ClusterState& state_;
   const queues::QueueTree& tree_;
   const AllocationTracker& tracker_;
-  const std::vector<model::ResourceIndex> models_;  // that some queue names
+  const std::vector<model::ResourceIndex> variants_;  // that some queue names
 };
 
 }  // namespace fairlead::engine
