@@ -20,9 +20,14 @@ void Diagnoser::OnChange(const state::StateChange& change) {
       cache_, [&](const auto& entry) { return NamesClaim(state_.pod_class(entry.first), claim); });
 }
 
+void Diagnoser::MakeRoom() {
+  absl::erase_if(cache_, [](const auto& entry) { return !entry.second->diagnosis.by_objects; });
+  if (cache_.size() > kMaxByObjects) cache_.clear();
+  kept_ = cache_.size();
+}
+
 const Diagnosis& Diagnoser::For(state::PodClassId pod_class) {
-  constexpr size_t kMaxCached = 1024;
-  if (cache_.size() > kMaxCached) cache_.clear();
+  if (cache_.size() > kept_ + kMaxCached) MakeRoom();
   std::unique_ptr<Cached>& slot = cache_[pod_class];
   const bool current =
       slot != nullptr && (slot->seen == changes_.end() ||

@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/engine/diagnosis.h"
 #include "scheduler/engine/node_fits.h"
 #include "scheduler/engine/node_order.h"
 #include "scheduler/engine/victim_index.h"
@@ -264,6 +265,79 @@ TEST(IncrementalTest, AnOrderFollowsTheClaimsThatItsClassNames) {
   ASSERT_EQ(state.pod(state.FindPod("ns", "p")).pod_class, pod_class);
   EXPECT_EQ(order.BestFor(pod_class, work)->node, state.FindNode("r1"));
   EXPECT_EQ(order.CheckConsistency(), "");
+}
+
+// More of them than orders are kept: none of them is looked at again but for what has changed.
+TEST(IncrementalTest, WhatSuitsNoNodeIsRememberedBeyondTheOrders) {
+  framework::Registry registry;
+  ASSERT_TRUE(plugins::RegisterAll(registry).ok());
+  const auto framework = *framework::Framework::Make(framework::DefaultProfile(), registry);
+  state::ClusterState state{{{model::kDefaultSchedulerName}}};
+  NodeChanges changes(state);
+  NodeOrders order(state, *framework, changes, Capacity::kNow);
+  state.Subscribe(&changes);
+  state.Subscribe(&order);
+  for (int i = 0; i < 3; ++i) state.UpsertNode(MakeNode(absl::StrCat("n", i), 1, 4));
+  constexpr int kPods = 3 * static_cast<int>(NodeOrders::kMaxClasses);
+  std::vector<state::PodClassId> classes;
+  for (int i = 0; i < kPods; ++i) {
+    const std::string name = absl::StrCat("p", i);
+    state.UpsertPod(PodBuilder("ns", name).Queue("q").Cpu(5000 + i));
+    classes.push_back(state.pod(state.FindPod("ns", name)).pod_class);
+  }
+  const auto ask_all = [&](uint64_t& work) {
+    int fit = 0;
+    for (const state::PodClassId id : classes) {
+      if (order.BestFor(id, work)->node != state::kNoId) ++fit;
+    }
+    return fit;
+  };
+  uint64_t work = 0;
+  EXPECT_EQ(ask_all(work), 0);
+  EXPECT_EQ(work, uint64_t{3} * kPods);
+  work = 0;
+  EXPECT_EQ(ask_all(work), 0);
+  EXPECT_EQ(work, 0u);
+  EXPECT_TRUE(order.NeverFits(classes.front()));
+  // What is on a node is no matter.
+  state.UpsertPod(
+      PodBuilder("ns", "runs").Queue("q").Cpu(1000).On("n0", model::PodPhase::kRunning));
+  EXPECT_EQ(ask_all(work), 0);
+  EXPECT_EQ(work, 0u);
+  // Its object is: one look for each, and one takes the smallest.
+  state.UpsertNode(MakeNode("n1", 1, 5));
+  EXPECT_FALSE(order.NeverFits(classes.back()));
+  EXPECT_EQ(ask_all(work), 1);
+  EXPECT_LE(work, uint64_t{kPods} + 4);
+  state.UpsertNode(MakeNode("n3", 1, 100));
+  EXPECT_EQ(ask_all(work), kPods);
+  state.RemoveNode("n3", "");
+  EXPECT_EQ(ask_all(work), 1);
+  EXPECT_EQ(order.CheckConsistency(), "");
+}
+
+TEST(IncrementalTest, ADiagnosisThatOnlyObjectsChangeOutlastsTheOthers) {
+  framework::Registry registry;
+  ASSERT_TRUE(plugins::RegisterAll(registry).ok());
+  const auto framework = *framework::Framework::Make(framework::DefaultProfile(), registry);
+  state::ClusterState state{{{model::kDefaultSchedulerName}}};
+  NodeChanges changes(state);
+  Diagnoser diagnoser(state, *framework, changes);
+  state.Subscribe(&changes);
+  state.Subscribe(&diagnoser);
+  state.UpsertNode(MakeNode("n", 1, 4));
+  const auto class_of = [&](int64_t cpu_milli) {
+    const std::string name = absl::StrCat("p", cpu_milli);
+    state.UpsertPod(PodBuilder("ns", name).Queue("q").Cpu(cpu_milli));
+    return state.pod(state.FindPod("ns", name)).pod_class;
+  };
+  const state::PodClassId first = class_of(5000);
+  const Diagnosis* const known = &diagnoser.For(first);
+  EXPECT_TRUE(known->by_objects);
+  for (int i = 1; i < 3000; ++i) diagnoser.For(class_of(5000 + i));
+  EXPECT_EQ(&diagnoser.For(first), known) << "it was found out about again";
+  state.UpsertNode(MakeNode("n", 1, 6));
+  EXPECT_FALSE(diagnoser.For(first).by_objects);
 }
 
 }  // namespace

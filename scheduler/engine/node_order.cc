@@ -28,6 +28,7 @@ void NodeOrders::OnChange(const state::StateChange& change) {
     if (goes) recency_.erase(entry.second->recency);
     return goes;
   });
+  if (change.kind != Kind::kClaim) suited_by_none_.erase(change.row);
 }
 
 void NodeOrders::Put(Group& group, const Entry& entry) {
@@ -253,10 +254,33 @@ void NodeOrders::Build(Order& order, state::PodClassId pod_class, uint64_t& work
 }
 
 bool NodeOrders::NeverFits(state::PodClassId pod_class) const {
-  const auto found = orders_.find(pod_class);
-  if (found == orders_.end()) return false;
-  const Order& order = *found->second;
-  return order.seen != 0 && order.suitable == 0 && order.seen >= changes_.object_end();
+  const auto order = orders_.find(pod_class);
+  if (order != orders_.end() && order->second->seen >= changes_.object_end()) {
+    return order->second->seen != 0 && order->second->suitable == 0;
+  }
+  const auto found = suited_by_none_.find(pod_class);
+  return found != suited_by_none_.end() && found->second >= changes_.object_end();
+}
+
+bool NodeOrders::SuitsNone(state::PodClassId pod_class, uint64_t& work) {
+  const auto found = suited_by_none_.find(pod_class);
+  if (found == suited_by_none_.end()) return false;
+  if (found->second < changes_.object_end()) {
+    bool suits = found->second < changes_.start();  // or is not known
+    const framework::ClassPlugins plugins = framework_.PluginsOf(state_.pod_class(pod_class));
+    for (uint64_t i = found->second; !suits && i < changes_.object_end(); ++i) {
+      const state::NodeInfo& node = state_.node(changes_.At(i));
+      if (node.id != changes_.At(i) || !node.exists) continue;
+      ++work;
+      suits = Feasibility::MayHold(framework_, plugins, ContextOf(pod_class, capacity_), node);
+    }
+    if (suits) {
+      suited_by_none_.erase(found);
+      return false;
+    }
+  }
+  found->second = changes_.end();
+  return true;
 }
 
 void NodeOrders::CatchUp(Order& order, state::PodClassId pod_class, uint64_t& work) {
@@ -488,12 +512,17 @@ NodeOrders::Order& NodeOrders::Current(state::PodClassId pod_class, uint64_t& wo
   } else {
     Build(order, pod_class, work);
   }
+  // A claim may suit another node a moment later, and no node changes.
+  if (order.suitable == 0 && state_.pod_class(pod_class).spec->claims_to_join.empty()) {
+    suited_by_none_[pod_class] = changes_.end();
+  }
   return order;
 }
 
 std::optional<NodeOrders::Best> NodeOrders::BestFor(
     state::PodClassId pod_class, uint64_t& work, const Candidates* among,
     absl::FunctionRef<bool(state::NodeId)> passed_over) {
+  if (SuitsNone(pod_class, work)) return Best();
   const Order& order = Current(pod_class, work);
   if (order.domains != nullptr && order.domains->too_many) return std::nullopt;
   if (order.groups.size() == 1 && among == nullptr && order.domains == nullptr) {
@@ -505,6 +534,7 @@ std::optional<NodeOrders::Best> NodeOrders::BestFor(
 
 std::optional<NodeOrders::Candidates> NodeOrders::CandidatesFor(state::PodClassId pod_class,
                                                                 uint64_t& work) {
+  if (SuitsNone(pod_class, work)) return Candidates();
   const Order& order = Current(pod_class, work);
   if (order.domains != nullptr && order.domains->too_many) return std::nullopt;
   Candidates kinds;

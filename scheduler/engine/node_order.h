@@ -31,9 +31,9 @@
 // Thread-safety: the owner's thread. Complexity: O(nodes log nodes) to build, O(changed log nodes)
 // to catch up (by domain: times the nodes of a many-valued domain), O(groups) for the best; a node
 // that changed and is still the best costs no logarithm. For a class that no node's object suits,
-// or for which all are too small, O(1) until the object of a node changes. Memory: 48 bytes a node
-// and class, 32 more for each node that fits; the least recently used classes are dropped beyond
-// kMaxClasses.
+// or for which all are too small, O(1) until the object of a node changes, and then O(changed
+// nodes). Memory: 48 bytes a node and class, 32 more for each node that fits; the least recently
+// used classes are dropped beyond kMaxClasses. What no node suits has 16 bytes besides, which stay.
 #pragma once
 
 #include <cstdint>
@@ -181,6 +181,9 @@ class NodeOrders final : public state::StateSubscriber {
   static void Take(Group& group, const Entry& entry);
   template <typename PassedOver>
   static Entry FirstOf(const Group& group, PassedOver passed_over);
+  // True if it is known that no node's object suits the class; looks at the objects that have
+  // changed since. Never true for a class that has not had an order.
+  bool SuitsNone(state::PodClassId pod_class, uint64_t& work);
   // The order of the class, made if there is none yet.
   Order& Find(state::PodClassId pod_class);
   void Build(Order& order, state::PodClassId pod_class, uint64_t& work);
@@ -236,6 +239,9 @@ class NodeOrders final : public state::StateSubscriber {
   const Holds holds_;
   absl::flat_hash_map<state::PodClassId, std::unique_ptr<Order>> orders_;
   std::list<state::PodClassId> recency_;  // most recent first
+  // Classes that name no claim and that no node's object suits, and the first of NodeChanges that
+  // this does not count on. Pods that fit nowhere may be of more sizes than there are orders.
+  absl::flat_hash_map<state::PodClassId, uint64_t> suited_by_none_;
 };
 
 }  // namespace fairlead::engine
