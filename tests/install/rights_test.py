@@ -56,6 +56,7 @@ UNSEEN = {
     ("get", "cluster.x-k8s.io", "machinepools"): "groups without MachineDeployments",
     ("patch", "cluster.x-k8s.io", "machinepools"): "groups without MachineDeployments",
     ("get", "infrastructure.cluster.x-k8s.io", "*"): "machine templates of any infrastructure",
+    ("patch", "", "secrets"): "the certificate of the webhooks is renewed, 60 days after it was made (webhook_identity.cc)",
     ("use", "scheduling.run.ai", "queues"): OF_THE_SERVER + ": a SubjectAccessReview about PodGroups that Fairlead makes",
     ("get", "machine.openshift.io", "machines"): OF_USERS,
     ("patch", "machine.openshift.io", "machines"): OF_USERS,
