@@ -129,6 +129,7 @@ TEST_F(WebhookHandlersTest, WhoMayNotUseTheQueueIsRefused) {
   EXPECT_EQ(review.TextAt({"response", "status", "code"}), "403");
   EXPECT_TRUE(absl::StrContains(review.TextAt({"response", "status", "message"}),
                                 "user \"ann\" lacks the verb \"use\""));
+  ASSERT_EQ(Asked(), 1u);
   const Json asked = *Json::Parse(transport_.exchanges().back().request.body);
   EXPECT_EQ(asked.TextAt({"spec", "resourceAttributes", "name"}), "research");
   EXPECT_EQ(asked.TextAt({"spec", "resourceAttributes", "namespace"}), "team");

@@ -156,11 +156,13 @@ TEST_F(AdmissionTest, RefusesWhatIsWrongAndFillsInTheQueue) {
             nullptr);
   api().Merge(Path(kPods, "ours"), R"({"metadata":{"annotations":{"gpu-fraction":"7"}}})");
   api().Merge(Path(kQueues, "research") + "/status", R"({"status":{"childQueues":[]}})");
+  api().Merge(Path(kQueues, "research"), R"({"metadata":{"annotations":{"a":"b"}}})");
   api().Delete(Path(kPods, "ours"));
   EXPECT_EQ(Asked(), before);
   api().Merge(Path(kPods, "named"),
               R"({"metadata":{"labels":{"kai.scheduler/queue":"research"}}})");
-  EXPECT_EQ(Asked(), before + 1);
+  api().Merge(Path(kQueues, "research"), R"({"spec":{"priority":7}})");
+  EXPECT_EQ(Asked(), before + 2);
 }
 
 TEST_F(AdmissionTest, WhoMayNotUseAQueueIsRefused) {
