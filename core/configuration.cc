@@ -256,6 +256,18 @@ absl::Status ReadReclaimRounding(const dom::element& value, const std::string& p
   return absl::OkStatus();
 }
 
+absl::Status ReadAdmission(const dom::element& value, const std::string& path,
+                           AdmissionSettings& admission) {
+  std::string policy = "Ignore";
+  FAIRLEAD_RETURN_IF_ERROR(ReadObject(value, path,
+                                      {{"queueAuthorization", Flag(&admission.queue_authorization)},
+                                       {"authorizationFailurePolicy", Text(&policy)}}));
+  admission.authorization_fails_closed = policy == "Fail";
+  if (policy == "Fail" || policy == "Ignore") return absl::OkStatus();
+  return Bad(absl::StrCat(path, ".authorizationFailurePolicy"),
+             absl::StrCat("'", policy, "' is not Ignore or Fail"));
+}
+
 absl::Status ReadActions(const dom::element& value, const std::string& path,
                          engine::EngineOptions& engine) {
   return ReadObject(value, path,
@@ -415,6 +427,7 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
           seen.providers.insert(model::kProvisioningRequestProvider);
           return ReadProvisioningRequest(value, path, configuration.provisioning);
         }},
+       {"admission", By(ReadAdmission, configuration.admission)},
        {"guests", By(ReadGuests, configuration)},
        {"gpuSharing", By(ReadGpuSharing, options)},
        {"remotePlugins", By(ReadRemotePlugins, options)},

@@ -57,6 +57,7 @@
 //   grouping: {enabled: false, kinds: [{group: example.com, kind: Simulation, per: pod}]}
 //   events: true
 //   staleAfter: 60s
+//   admission: {queueAuthorization: false, authorizationFailurePolicy: Ignore}   # or Fail
 //   metricsBindAddress: ":8080"      # left out: no HTTP
 //   leaderElection: {leaderElect: true, leaseDuration: 15s, renewDeadline: 10s, retryPeriod: 2s,
 //                    resourceNamespace: fairlead, resourceName: fairlead}
@@ -127,6 +128,13 @@ struct ClusterApiSettings {
   friend bool operator==(const ClusterApiSettings&, const ClusterApiSettings&) = default;
 };
 
+// The webhooks (admission::Policy).
+struct AdmissionSettings {
+  bool queue_authorization = false;         // of every queue; else of restricted ones
+  bool authorization_fails_closed = false;  // without an answer about rights
+  friend bool operator==(const AdmissionSettings&, const AdmissionSettings&) = default;
+};
+
 // `own` and the guests of `state` are the scheduler names that count.
 void SetSchedulerNames(std::vector<std::string> own, state::StateOptions& state);
 
@@ -146,6 +154,7 @@ struct Configuration {
   model::ProvisioningSettings provisioning;     // of the provider provisioning-request
   // If a kind's watch has been silent for longer, nothing is evicted, provisioned or removed.
   absl::Duration stale_after = absl::Seconds(60);
+  AdmissionSettings admission;
   std::string metrics_bind_address;  // empty: no HTTP is served
   std::string guests_bind_address;   // of gRPC; empty: none is served
   // Valid settings without effect; one sentence each, for the log.

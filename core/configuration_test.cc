@@ -442,6 +442,23 @@ TEST(ConfigurationTest, OtherErrorsHaveNoPlace) {
   EXPECT_FALSE(FieldPlaceOf(absl::InvalidArgumentError("a: b")).has_value());
 }
 
+TEST(ConfigurationTest, AdmissionAsksAboutRightsIfItIsConfigured) {
+  const auto read = [](absl::string_view fields) {
+    return ReadConfiguration({Fairlead(absl::StrCat(R"("admission":)", fields))});
+  };
+  EXPECT_EQ(ReadConfiguration({})->admission, AdmissionSettings());
+  EXPECT_EQ(read("{}")->admission, AdmissionSettings());
+  EXPECT_TRUE(read(R"({"queueAuthorization":true})")->admission.queue_authorization);
+  EXPECT_TRUE(
+      read(R"({"authorizationFailurePolicy":"Fail"})")->admission.authorization_fails_closed);
+  EXPECT_FALSE(
+      read(R"({"authorizationFailurePolicy":"Ignore"})")->admission.authorization_fails_closed);
+  EXPECT_EQ(read(R"({"authorizationFailurePolicy":"Open"})").status().message(),
+            "admission.authorizationFailurePolicy: 'Open' is not Ignore or Fail");
+  EXPECT_THAT(std::string(read(R"({"queueAuthorization":1})").status().message()),
+              StartsWith("admission.queueAuthorization: "));
+}
+
 TEST(ConfigurationTest, ReclaimRoundsDownUnlessItIsConfigured) {
   for (const char* fields : {"", R"("reclaimRounding":null)", R"("reclaimRounding":"down")"}) {
     const auto read = ReadConfiguration({Fairlead(fields)});

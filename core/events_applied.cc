@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/decision_loop_impl.h"
-#include "core/queue_notes.h"
+#include "queues/contradictions.h"
 #include "queues/default_queue.h"
 
 namespace fairlead::core {
@@ -55,7 +55,7 @@ void DecisionLoop::Impl::QueueObjectChanged(const std::string& name, bool exists
 }
 
 void DecisionLoop::Impl::NoteContradiction(const model::Queue& queue) {
-  std::string note = ContradictionOf(queue);
+  std::string note = queues::ContradictionOf(queue);
   if (note.empty()) return ForgetContradiction(queue.meta.name);
   std::string& known = queue_notes[queue.meta.name];
   if (known == note) return;

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "autoscale-hook/hook.h"
-#include "core/queue_notes.h"
 #include "core/view_maker.h"
+#include "queues/contradictions.h"
 #include "scheduler/model/api_names.h"
 #include "scheduler/verdict/text.h"
 
@@ -123,8 +123,9 @@ std::vector<QueueRow> ViewMaker::Queues() const {
     row.depth = depth;
     row.leaf = tree.IsLeaf(id);
     row.priority = tree.Spec(id).priority;
-    row.problem = tree.Exists(id) ? tree.Problem(id).value_or(ContradictionOf(tree.Spec(id)))
-                                  : "deleted; pods that were started under it still run";
+    row.problem = tree.Exists(id)
+                      ? tree.Problem(id).value_or(queues::ContradictionOf(tree.Spec(id)))
+                      : "deleted; pods that were started under it still run";
     row.waiting_workloads = found.waiting_workloads;
     row.running_pods = found.running_pods;
     std::vector<model::ResourceIndex> order = {model::kGpu, model::kCpu, model::kMemory};

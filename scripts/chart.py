@@ -19,6 +19,10 @@ CHART = "manifests/chart"
 # Template: its source. What is missing here is not in the chart: the namespace (Helm makes it), and
 # definitions that belong to other projects.
 TEMPLATES = {
+    "admission-networkpolicy": "admission/component/networkpolicy",
+    "admission-rbac": "admission/component/rbac",
+    "admission-service": "admission/component/service",
+    "admission-webhooks": "admission/component/webhooks",
     "deployment": "base/deployment",
     "flowschema": "base/flowschema",
     "gpu-reservation": "base/gpu-reservation",

@@ -2,11 +2,14 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/stream.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/beast/version.hpp>
@@ -15,6 +18,7 @@
 #include <list>
 #include <optional>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -30,7 +34,16 @@ namespace http = beast::http;
 using Tcp = asio::ip::tcp;
 using Answer = http::response<http::string_body>;
 
-class Session;
+using PlainStream = beast::tcp_stream;
+using TlsStream = asio::ssl::stream<beast::tcp_stream>;
+
+// A connection, as the others see it.
+class Connection {
+ public:
+  virtual ~Connection() = default;
+  // Closes it now; what is under way on it ends with an error.
+  virtual void Drop() = 0;
+};
 
 // State shared by all connections of a server.
 struct Shared {
@@ -38,9 +51,9 @@ struct Shared {
   HttpServerOptions options;
   // The I/O thread's: the session that has been idle for longest is the first. It outlives the
   // sessions, which the contexts own.
-  std::list<Session*> sessions = {};
+  std::list<Connection*> sessions = {};
   asio::io_context io{1};
-  asio::io_context slow{1};
+  asio::io_context slow{};  // of several threads
 };
 
 Answer MakeAnswer(const Response& response, unsigned version, bool keep_alive) {
@@ -61,20 +74,40 @@ Response Error(int status, std::string text) {
 }
 
 // One connection; alive while an operation on it is under way.
-class Session : public std::enable_shared_from_this<Session> {
+template <typename Stream>
+class Session final : public Connection, public std::enable_shared_from_this<Session<Stream>> {
  public:
-  Session(Tcp::socket socket, Shared* shared)
-      : stream_(std::move(socket)),
+  // `arguments`: of the stream, after its socket.
+  template <typename... Arguments>
+  Session(Shared* shared, Tcp::socket socket, Arguments&... arguments)
+      : stream_(beast::tcp_stream(std::move(socket)), arguments...),
         shared_(shared),
         place_(shared->sessions.insert(shared->sessions.end(), this)) {}
-  ~Session() { Leave(); }
+  ~Session() override { Leave(); }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // Closes the connection now; what is under way on it ends with an error.
-  void Drop() {
+  void Drop() override {
     Leave();
-    stream_.close();
+    Lowest().close();
+  }
+
+  void Begin() {
+    if constexpr (std::is_same_v<Stream, TlsStream>) {
+      ExpireAfter(shared_->options.handshake_timeout);
+      stream_.async_handshake(asio::ssl::stream_base::server,
+                              [self = this->shared_from_this()](beast::error_code error) {
+                                if (!error) self->Read();
+                              });
+    } else {
+      Read();
+    }
+  }
+
+ private:
+  beast::tcp_stream& Lowest() { return beast::get_lowest_layer(stream_); }
+  void ExpireAfter(absl::Duration limit) {
+    Lowest().expires_after(absl::ToChronoNanoseconds(limit));
   }
 
   void Read() {
@@ -82,13 +115,13 @@ class Session : public std::enable_shared_from_this<Session> {
     parser_.emplace();
     parser_->header_limit(static_cast<std::uint32_t>(shared_->options.header_bytes_max));
     parser_->body_limit(shared_->options.body_bytes_max);
-    stream_.expires_after(absl::ToChronoNanoseconds(shared_->options.read_timeout));
-    http::async_read_header(
-        stream_, buffer_, *parser_,
-        [self = shared_from_this()](beast::error_code error, size_t) { self->OnHeader(error); });
+    ExpireAfter(shared_->options.read_timeout);
+    http::async_read_header(stream_, buffer_, *parser_,
+                            [self = this->shared_from_this()](beast::error_code error, size_t) {
+                              self->OnHeader(error);
+                            });
   }
 
- private:
   void Leave() {
     if (std::exchange(counts_, false)) shared_->sessions.erase(place_);
   }
@@ -99,7 +132,7 @@ class Session : public std::enable_shared_from_this<Session> {
   // True if the request could not be read: it was answered, or the connection ends.
   bool Failed(beast::error_code error) {
     if (!error) return false;
-    if (error == http::error::end_of_stream) {
+    if (error == http::error::end_of_stream || error == asio::ssl::error::stream_truncated) {
       Close();
     } else if (error == http::error::header_limit || error == http::error::buffer_overflow) {
       Write(MakeAnswer(Error(431, "the header is too large"), 11, false));
@@ -119,9 +152,10 @@ class Session : public std::enable_shared_from_this<Session> {
       const bool has_body = parser_->chunked() || parser_->content_length().value_or(0) > 0;
       if (has_body) return Write(MakeAnswer(Error(413, "a body is not expected"), 11, false));
     }
-    http::async_read(
-        stream_, buffer_, *parser_,
-        [self = shared_from_this()](beast::error_code failure, size_t) { self->OnRead(failure); });
+    http::async_read(stream_, buffer_, *parser_,
+                     [self = this->shared_from_this()](beast::error_code failure, size_t) {
+                       self->OnRead(failure);
+                     });
   }
 
   void OnRead(beast::error_code error) {
@@ -142,9 +176,9 @@ class Session : public std::enable_shared_from_this<Session> {
     RespondSlowly([handler, query] { return handler->second(query); });
   }
 
-  // Answers with what `make` gives on the other thread. Nothing is read or written meanwhile.
+  // Answers with what `make` gives on a slow thread. Nothing is read or written meanwhile.
   void RespondSlowly(std::function<Response()> make) {
-    asio::post(shared_->slow, [self = shared_from_this(), make = std::move(make)]() mutable {
+    asio::post(shared_->slow, [self = this->shared_from_this(), make = std::move(make)]() mutable {
       Response response = make();
       // The session ends on the I/O thread, or with the server.
       asio::io_context& io = self->shared_->io;
@@ -178,9 +212,9 @@ class Session : public std::enable_shared_from_this<Session> {
   void Write(Answer answer) {
     NoteActivity();
     answer_ = std::move(answer);
-    stream_.expires_after(absl::ToChronoNanoseconds(shared_->options.write_timeout));
+    ExpireAfter(shared_->options.write_timeout);
     http::async_write(stream_, answer_,
-                      [self = shared_from_this()](beast::error_code error, size_t) {
+                      [self = this->shared_from_this()](beast::error_code error, size_t) {
                         if (error) return;
                         if (self->answer_.need_eof()) return self->Close();
                         self->Read();
@@ -188,13 +222,19 @@ class Session : public std::enable_shared_from_this<Session> {
   }
 
   void Close() {
-    beast::error_code ignored;
-    stream_.socket().shutdown(Tcp::socket::shutdown_send, ignored);
+    if constexpr (std::is_same_v<Stream, TlsStream>) {
+      ExpireAfter(shared_->options.write_timeout);
+      // The socket is closed with the session.
+      stream_.async_shutdown([self = this->shared_from_this()](beast::error_code /*ignored*/) {});
+    } else {
+      beast::error_code ignored;
+      Lowest().socket().shutdown(Tcp::socket::shutdown_send, ignored);
+    }
   }
 
-  beast::tcp_stream stream_;
+  Stream stream_;
   Shared* const shared_;
-  const std::list<Session*>::iterator place_;
+  const std::list<Connection*>::iterator place_;
   bool counts_ = true;  // it has its place in the list
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_;
@@ -260,7 +300,9 @@ class HttpServer::Impl {
     port_ = acceptor_.local_endpoint().port();
     Accept();
     threads_.push_back(Run(shared_.io));
-    threads_.push_back(Run(shared_.slow));
+    for (int i = 0; i < std::max(1, shared_.options.slow_threads); ++i) {
+      threads_.push_back(Run(shared_.slow));
+    }
     return absl::OkStatus();
   }
   [[nodiscard]] int port() const { return port_; }
@@ -303,7 +345,7 @@ class HttpServer::Impl {
         if (shared_.sessions.size() >= shared_.options.connections_max) {
           shared_.sessions.front()->Drop();
         }
-        std::make_shared<Session>(std::move(socket), &shared_)->Read();
+        Serve(std::move(socket));
       }
       if (error == asio::error::operation_aborted) return;
       if (!error) return Accept();
@@ -313,6 +355,18 @@ class HttpServer::Impl {
         if (!aborted) Accept();
       });
     });
+  }
+
+  // Without a certificate yet, the socket closes here.
+  void Serve(Tcp::socket socket) {
+    if (shared_.options.tls == nullptr) {
+      return std::make_shared<Session<PlainStream>>(&shared_, std::move(socket))->Begin();
+    }
+    const std::shared_ptr<SSL_CTX> native = shared_.options.tls->Context();
+    if (native == nullptr) return;
+    SSL_CTX_up_ref(native.get());
+    asio::ssl::context context(native.get());  // the stream keeps what it needs of it
+    std::make_shared<Session<TlsStream>>(&shared_, std::move(socket), context)->Begin();
   }
 
   Shared shared_;

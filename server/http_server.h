@@ -1,19 +1,20 @@
-// A small HTTP/1.1 server for health, metrics and the protocol of scheduler extenders: GET and
-// HEAD, and POST where a handler takes a body; a handler per path.
+// A small HTTP/1.1 server for health, metrics, the protocol of scheduler extenders and webhooks:
+// GET and HEAD, and POST where a handler takes a body; a handler per path.
 //
 // All resources are bounded. A connection beyond the limit takes the place of the one that has been
 // idle for longest, so clients that hold connections open do not keep probes out. A request's
 // header and body have size limits and a time limit; a body that no handler takes is refused. An
-// answer that the client reads too slowly ends the connection. It speaks plain text without
-// authentication.
+// answer that the client reads too slowly ends the connection. It speaks plain text, or TLS with
+// the certificate of the options; clients are not authenticated.
 //
 // Handlers run on the server's one thread, one at a time; those of `slow_paths`, and all that take
-// a body, run on another one, so that they delay only each other. Answers: 404 for a path without
-// handler, 405 for other methods, 400 for invalid HTTP, 413 and 431 for too large requests.
+// a body, run on others (`slow_threads`), so that they delay only each other. Answers: 404 for a
+// path without handler, 405 for other methods, 400 for invalid HTTP, 413 and 431 for too large
+// requests.
 //
 // Ownership: owns its thread and sockets; objects that the handlers use must outlive the server.
 // Thread-safety: every method from any thread but the handlers'. Two handlers may run at the same
-// time if one is slow.
+// time if one is slow; with several `slow_threads`, one handler may run twice.
 #pragma once
 
 #include <cstddef>
@@ -26,6 +27,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "server/tls_certificate.h"
 
 namespace fairlead::server {
 
@@ -45,8 +47,11 @@ struct HttpServerOptions {
   std::map<std::string, BodyHandler> posts;  // by path: these take POST alone, and may block
   size_t header_bytes_max = 8 << 10;
   size_t body_bytes_max = size_t{64} << 20;
-  absl::Duration read_timeout = absl::Seconds(10);   // for the next request on a connection
-  absl::Duration write_timeout = absl::Seconds(10);  // for the client to read an answer
+  absl::Duration read_timeout = absl::Seconds(10);       // for the next request on a connection
+  absl::Duration write_timeout = absl::Seconds(10);      // for the client to read an answer
+  int slow_threads = 1;                                  // at least 1
+  std::shared_ptr<const TlsCertificate> tls = nullptr;   // null: no TLS
+  absl::Duration handshake_timeout = absl::Seconds(10);  // of TLS
 };
 
 struct BindAddress {

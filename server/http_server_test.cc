@@ -129,12 +129,17 @@ TEST_F(HttpServerTest, AConnectionBeyondTheLimitTakesThePlaceOfTheIdlest) {
   HttpServerOptions options;
   options.connections_max = 2;
   Start(options);
-  // A connection counts at the latest after its first answer.
+  // A connection counts at the latest after its first answer, which is read whole.
   const std::string one = "GET /livez HTTP/1.1\r\n\r\n";
   const auto ask = [&](int fd) {
     (void)!write(fd, one.data(), one.size());
+    std::string answer;
     char byte;
-    return read(fd, &byte, 1) == 1;
+    while (answer.find("\r\n\r\n") == std::string::npos) {
+      if (read(fd, &byte, 1) != 1) return false;
+      answer += byte;
+    }
+    return true;
   };
   const int first = Connect();
   EXPECT_TRUE(ask(first));
@@ -142,7 +147,7 @@ TEST_F(HttpServerTest, AConnectionBeyondTheLimitTakesThePlaceOfTheIdlest) {
   EXPECT_TRUE(ask(second));
   EXPECT_TRUE(ask(first));
   EXPECT_THAT(Get("/livez"), StartsWith("HTTP/1.1 200"));
-  EXPECT_THAT(ReadAll(second), StartsWith("TTP/1.1 200")) << "closed after its answer";
+  EXPECT_EQ(ReadAll(second), "") << "closed after its answer";
   EXPECT_TRUE(ask(first));
   close(first);
   // Nor do those that never send a request.

@@ -290,6 +290,16 @@ void AddHost(const HostStats& host, Filler& out) {
   out.Add("fairlead_configuration_reloads_total", host.reloads_ok, {{"result", "ok"}});
   out.Add("fairlead_configuration_reloads_total", host.reloads_failed, {{"result", "failed"}});
   out.Add("fairlead_configuration_stale", host.configuration_stale);
+  if (host.webhook.has_value()) {
+    const std::pair<const char*, uint64_t> answers[] = {
+        {"admitted", host.webhook->admitted},         {"defaulted", host.webhook->defaulted},
+        {"invalid", host.webhook->invalid},           {"forbidden", host.webhook->forbidden},
+        {"unauthorized", host.webhook->unauthorized}, {"failed", host.webhook->failed}};
+    for (const auto& [answer, count] : answers) {
+      out.Add("fairlead_admission_requests_total", static_cast<int64_t>(count),
+              {{"answer", answer}});
+    }
+  }
   const ProcessFacts& process = host.process;
   out.Add("process_cpu_seconds_total", process.cpu_seconds);
   out.Add("process_start_time_seconds", process.start_time_seconds);
@@ -362,6 +372,10 @@ const std::vector<MetricInfo>& AllMetrics() {
       {"fairlead_configuration_stale", kG, "",
        "1: the last reload failed and an older configuration is in force."},
       {"fairlead_reconfigurations_total", kC, "", "New configurations that took effect."},
+      {"fairlead_admission_requests_total", kC, "answer",
+       "Requests to the webhooks: admitted, defaulted, invalid, forbidden, unauthorized (rights "
+       "could "
+       "not be asked about), failed."},
       {"fairlead_log_lines_dropped_total", kC, "",
        "Log lines dropped because standard error took nothing."},
       {"fairlead_audit_lines_dropped_total", kC, "",

@@ -8,11 +8,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "cmd/fairlead/app_stats.h"
+#include "cmd/fairlead/webhook_stats.h"
 #include "server/exposition.h"
 
 namespace fairlead::cmd {
@@ -40,6 +42,7 @@ struct HostStats {
   // True if the last reload failed and an older configuration is in force.
   bool configuration_stale = false;
   std::string version;
+  std::optional<WebhookStats> webhook;  // none: no webhooks are served
 };
 
 // Every metric of AllMetrics, in that order; one without samples if its value is not known.

@@ -77,6 +77,7 @@ OwnerStats FullOwner() {
 std::string Text(const AppStats& app, const OwnerStats& owner) {
   HostStats host;
   host.version = "1.2.3";
+  host.webhook = WebhookStats{.admitted = 7, .invalid = 2};
   return server::Expose(MetricsOf(app, owner, host, absl::FromUnixSeconds(102)));
 }
 
@@ -168,9 +169,17 @@ TEST(MetricsTest, AHungOwnerDoesNotSilenceTheRest) {
   EXPECT_THAT(text, ::testing::Not(HasSubstr("\nfairlead_cycles_total ")));
 }
 
+TEST(MetricsTest, WebhooksThatAreServedAreCounted) {
+  EXPECT_THAT(Text(FullApp(), FullOwner()),
+              HasSubstr("fairlead_admission_requests_total{answer=\"admitted\"} 7\n"));
+  EXPECT_THAT(Text(FullApp(), FullOwner()),
+              HasSubstr("fairlead_admission_requests_total{answer=\"invalid\"} 2\n"));
+}
+
 // Users build dashboards by docs/metrics.md.
 TEST(MetricsTest, ThePageSaysWhatTheProgramSays) {
   HostStats host;
+  host.webhook = WebhookStats();
   std::vector<std::string> rows;
   const std::vector<server::Metric> metrics =
       MetricsOf(FullApp(), FullOwner(), host, absl::FromUnixSeconds(102));

@@ -14,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -30,6 +31,7 @@
 #include "cmd/fairlead/signals.h"
 #include "cmd/fairlead/usage_database.h"
 #include "cmd/fairlead/version.h"
+#include "cmd/fairlead/webhook.h"
 #include "extenders/connection.h"
 #include "external-grpc/client.h"
 #include "guests/service.h"
@@ -131,9 +133,14 @@ class ReloadThread {
   std::thread thread_;
 };
 
-// `audit`: null if there is none.
+// What /metrics tells besides the application; null: there is none.
+struct Told {
+  const LogWriter* audit;
+  const Webhook* webhook;
+};
+
 std::map<std::string, server::Handler> Handlers(Application& application, const Reloader& reloader,
-                                                const LogWriter& log, const LogWriter* audit,
+                                                const LogWriter& log, const Told& told,
                                                 const Clock& clock) {
   const server::Handler live = [&application](absl::string_view) {
     return LiveResponse(application.Alive(), application.GetStats());
@@ -144,11 +151,12 @@ std::map<std::string, server::Handler> Handlers(Application& application, const 
            [&application](absl::string_view) {
              return ReadyResponse(application.Alive(), application.GetStats());
            }},
-          {"/metrics", [&, audit](absl::string_view) {
+          {"/metrics", [&, told](absl::string_view) {
              HostStats host;
              host.process = ProcessFacts::Read();
              host.log_lines_dropped = log.dropped();
-             host.audit_lines_dropped = audit == nullptr ? 0 : audit->dropped();
+             host.audit_lines_dropped = told.audit == nullptr ? 0 : told.audit->dropped();
+             if (told.webhook != nullptr) host.webhook = told.webhook->GetStats();
              host.version = kVersion;
              const ReloadStats reloads = reloader.GetStats();
              host.reloads_ok = reloads.ok;
@@ -254,6 +262,33 @@ absl::StatusOr<Journal> OpenJournal(const std::string& folder, const Clock& cloc
   return opened;
 }
 
+// Null without an address.
+absl::StatusOr<std::unique_ptr<Webhook>> ServeWebhooks(const RunFlags& flags,
+                                                       const core::Configuration& configuration,
+                                                       const WebhookHandlers::Ports& ports) {
+  FAIRLEAD_ASSIGN_OR_RETURN(const std::optional<server::BindAddress> address,
+                            ServedAt(flags.webhook_bind_address));
+  if (!address.has_value()) return nullptr;
+  const state::StateOptions& state = configuration.options.state;
+  WebhookOptions options;
+  options.address = *address;
+  options.certificate_dir = flags.webhook_certificate_dir;
+  options.ns = configuration.leader_election.ns;
+  admission::Policy& policy = options.policy;
+  policy.guests = state.guest_schedulers;
+  for (const std::string& name : state.scheduler_names) {
+    const bool guest = absl::c_linear_search(policy.guests, name);
+    if (!guest) policy.scheduler_names.push_back(name);
+  }
+  policy.default_queue = state.default_queue;
+  policy.builtin_default_queue = configuration.options.builtin_default_queue;
+  policy.queue_authorization = configuration.admission.queue_authorization;
+  policy.authorization_fails_closed = configuration.admission.authorization_fails_closed;
+  FAIRLEAD_ASSIGN_OR_RETURN(std::unique_ptr<Webhook> webhook, Webhook::Start(ports, options));
+  ports.logger->Info("serving webhooks", {{"port", webhook->port()}});
+  return webhook;
+}
+
 void LogStart(const Connection& connection, const AppOptions& options, Logger& logger) {
   logger.Info("starting",
               {{"version", kVersion},
@@ -277,6 +312,7 @@ absl::Status RunScheduler(const RunFlags& flags) {
   FAIRLEAD_ASSIGN_OR_RETURN(const std::optional<server::BindAddress> address,
                             ServedAt(configuration.metrics_bind_address));
   FAIRLEAD_RETURN_IF_ERROR(ServedAt(configuration.guests_bind_address).status());
+  FAIRLEAD_ASSIGN_OR_RETURN(const auto webhook_address, ServedAt(flags.webhook_bind_address));
 
   // Before the first thread starts, so that all threads leave the signals to the watcher.
   SignalTarget target;
@@ -304,6 +340,7 @@ absl::Status RunScheduler(const RunFlags& flags) {
   // Ends before the application, which answers.
   std::unique_ptr<guests::Service> guests;
   std::function<void()> serve_guests;
+  WebhookCache webhook_cache;
   Application application(
       {&connection->transport(), &connection->transport(), &connection->clock(),
        usage_database == nullptr ? nullptr : &usage_database->transport(),
@@ -319,19 +356,25 @@ absl::Status RunScheduler(const RunFlags& flags) {
        audit == nullptr ? AuditLog::Sink(nullptr)
                         : [&audit](absl::string_view line) { audit->Write(line); },
        journal.recorder.get()},
-      options, &settings.catalog, &logger);
+      options, &settings.catalog, &logger, webhook_address.has_value() ? &webhook_cache : nullptr);
   Reloader reloader(std::move(watch), &application, &logger, [&flags](core::Options& changed) {
     if (!flags.scheduler_names.empty()) {
       core::SetSchedulerNames(flags.scheduler_names, changed.state);
     }
   });
   ReloadThread reloads(&reloader);
+  FAIRLEAD_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Webhook> webhook,
+      ServeWebhooks(flags, configuration,
+                    {&webhook_cache, &connection->transport(), &connection->clock(), &logger}));
   std::unique_ptr<server::HttpServer> http;
   if (address.has_value()) {
     FAIRLEAD_ASSIGN_OR_RETURN(
-        http, server::HttpServer::Start(
-                  *address, Handlers(application, reloader, log, audit.get(), connection->clock()),
-                  {.slow_paths = {"/metrics"}, .posts = GuestHandlers(application)}));
+        http,
+        server::HttpServer::Start(
+            *address,
+            Handlers(application, reloader, log, {audit.get(), webhook.get()}, connection->clock()),
+            {.slow_paths = {"/metrics"}, .posts = GuestHandlers(application)}));
     logger.Info("serving /livez, /readyz and /metrics", {{"port", http->port()}});
   }
   // The leader alone listens: a connection that a standby refuses finds the leader in the end.

@@ -71,6 +71,7 @@ std::vector<std::string> SettingsWatch::UnchangeableChanges(const Settings& next
   if (first_.guests_bind_address != b.guests_bind_address) {
     fields.emplace_back("guests.bindAddress");
   }
+  if (!(first_.admission == b.admission)) fields.push_back("admission");
   if (first_.metrics_bind_address != b.metrics_bind_address) {
     fields.push_back("metricsBindAddress");
   }

@@ -83,11 +83,12 @@ TEST_F(SettingsWatchTest, NamesWhatOnlyARestartChanges) {
   ASSERT_TRUE(watch.Load().ok());
   Write("c.yaml",
         absl::StrCat(kFileHead, "defaultQueue: b\nkwok: {bootDelay: 1s}\nstaleAfter: 90s\n",
-                     "leaderElection: {resourceName: other}\n"));
+                     "leaderElection: {resourceName: other}\n",
+                     "admission: {queueAuthorization: true}\n"));
   const auto changed = watch.Poll();
   ASSERT_TRUE(changed.has_value() && changed->ok());
   EXPECT_THAT(watch.UnchangeableChanges(**changed),
-              ElementsAre("leaderElection", "kwok.bootDelay", "staleAfter"));
+              ElementsAre("leaderElection", "kwok.bootDelay", "staleAfter", "admission"));
   Write("c.yaml", absl::StrCat(kFileHead, "defaultQueue: c\n"));
   EXPECT_THAT(watch.UnchangeableChanges(**watch.Poll()), IsEmpty());
 }

@@ -189,6 +189,14 @@ class CommandLine {
                     "Serve /metrics, /livez and /readyz there, as in :8080; 0: nowhere "
                     "(default: as configured, else nowhere)")
         ->type_name("HOST:PORT");
+    sub->add_option("--webhook-bind-address", run_.webhook_bind_address,
+                    "Serve the admission webhooks there over TLS, as in :9443 (default: nowhere)")
+        ->type_name("HOST:PORT");
+    sub->add_option("--webhook-certificate-dir", run_.webhook_certificate_dir,
+                    "Folder with their tls.crt and tls.key, read again when they change (default: "
+                    "the program makes its own, in the Secret fairlead-webhook)")
+        ->type_name("FOLDER")
+        ->check(NotBlank);
     sub->add_option("--log-level", run_.log_level, "How much is logged")
         ->type_name("debug|info|warning|error|off");
     sub->add_option("--log-format", run_.log_format, "How it is logged")->type_name("logfmt|json");

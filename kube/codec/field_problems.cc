@@ -1,6 +1,8 @@
 #include "kube/codec/field_problems.h"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -33,18 +35,30 @@ std::string FieldPath::ToString() const {
 }
 
 void Problems::Add(const FieldPath& path, absl::string_view what) {
-  if (texts_.size() >= kMaxKept) return;
-  texts_.push_back(TruncateUtf8(absl::StrCat(path.ToString(), ": ", what), kMaxTextBytes));
+  if (entries_.size() >= kMaxKept) return;
+  std::string at = path.ToString();
+  std::string text = TruncateUtf8(absl::StrCat(at, ": ", what), kMaxTextBytes);
+  entries_.push_back({std::move(at), std::move(text)});
+}
+
+std::vector<Problems::Entry> Problems::Sorted() const {
+  std::vector<Entry> sorted = entries_;
+  const auto by_text = [](const Entry& a, const Entry& b) {
+    return std::tie(a.text, a.path) < std::tie(b.text, b.path);
+  };
+  std::sort(sorted.begin(), sorted.end(), by_text);
+  const auto same = [](const Entry& a, const Entry& b) { return a.text == b.text; };
+  sorted.erase(std::unique(sorted.begin(), sorted.end(), same), sorted.end());
+  return sorted;
 }
 
 std::string Problems::Text() const {
-  std::vector<std::string> sorted = texts_;
-  std::sort(sorted.begin(), sorted.end());
-  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
-  if (sorted.size() <= kMaxShown) return absl::StrJoin(sorted, "; ");
-  const size_t more = sorted.size() - kMaxShown;
-  sorted.resize(kMaxShown);
-  return absl::StrCat(absl::StrJoin(sorted, "; "), "; and ", more, " more");
+  std::vector<Entry> sorted = Sorted();
+  const size_t more = sorted.size() <= kMaxShown ? 0 : sorted.size() - kMaxShown;
+  sorted.resize(sorted.size() - more);
+  const std::string shown =
+      absl::StrJoin(sorted, "; ", [](std::string* out, const Entry& entry) { *out += entry.text; });
+  return more == 0 ? shown : absl::StrCat(shown, "; and ", more, " more");
 }
 
 std::string Quoted(absl::string_view value) {

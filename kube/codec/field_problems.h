@@ -34,14 +34,20 @@ struct FieldPath {
 // both encodings of an object give equal text.
 class Problems {
  public:
+  struct Entry {
+    std::string path;  // FieldPath::ToString()
+    std::string text;  // "path: what"
+  };
   void Add(const FieldPath& path, absl::string_view what);
-  [[nodiscard]] bool empty() const { return texts_.empty(); }
+  [[nodiscard]] bool empty() const { return entries_.empty(); }
   // At most three, sorted, joined by "; "; empty if there are none.
   [[nodiscard]] std::string Text() const;
-  void Clear() { texts_.clear(); }
+  // All of them, in that order, no two equal.
+  [[nodiscard]] std::vector<Entry> Sorted() const;
+  void Clear() { entries_.clear(); }
 
  private:
-  std::vector<std::string> texts_;
+  std::vector<Entry> entries_;
 };
 
 // `"value" must be a boolean`, with a long value cut.

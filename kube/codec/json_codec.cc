@@ -130,14 +130,21 @@ absl::StatusOr<ListPage> DecodeList(model::Kind kind, absl::string_view body) {
   return page;
 }
 
-absl::StatusOr<Object> DecodeObject(model::Kind kind, absl::string_view body,
-                                    std::string* problems) {
+absl::StatusOr<Object> DecodeObject(model::Kind kind, absl::string_view body, Problems& problems) {
   Object object;
   const absl::Status status = ReadJson(body, [&](JsonReader& reader, JsonValue root) {
     ReadObject(reader, kind, root, object);
-    if (problems != nullptr) *problems = reader.problems().Text();
+    problems = std::move(reader.problems());
   });
   if (!status.ok()) return Named(kind, status);
+  return object;
+}
+
+absl::StatusOr<Object> DecodeObject(model::Kind kind, absl::string_view body,
+                                    std::string* problems) {
+  Problems found;
+  absl::StatusOr<Object> object = DecodeObject(kind, body, found);
+  if (object.ok() && problems != nullptr) *problems = found.Text();
   return object;
 }
 

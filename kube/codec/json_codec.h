@@ -91,6 +91,8 @@ absl::StatusOr<ListPage> DecodeList(model::Kind kind, absl::string_view body);
 // `problems`, if not null, also gets the content problems of kinds that have no `invalid` field.
 absl::StatusOr<Object> DecodeObject(model::Kind kind, absl::string_view body,
                                     std::string* problems = nullptr);
+// The same with all problems of the content, those of an `invalid` field too.
+absl::StatusOr<Object> DecodeObject(model::Kind kind, absl::string_view body, Problems& problems);
 // False if the body is no Status.
 bool DecodeStatus(absl::string_view body, ApiStatus& out);
 // One line of a watch stream.

@@ -199,6 +199,7 @@ void Read(JsonReader& reader, JsonValue value, model::Pod& out) {
   });
   draft.problems = std::move(reader.problems());
   FinishPod(draft);
+  reader.problems() = std::move(draft.problems);
 }
 
 }  // namespace fairlead::kube::json

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "scheduler/model/api_names.h"
+#include "scheduler/model/expected_duration.h"
 #include "scheduler/model/group_name.h"
 #include "scheduler/state/cluster_state.h"
 #include "scheduler/state/rows.h"
@@ -36,11 +37,9 @@ PodDetails DetailsOf(const model::Pod& pod) {
   const model::StringMap& annotations = pod.meta.annotations;
   details.verdict_hash = model::VerdictHashOf(annotations.Get(model::kVerdictAnnotation));
   if (pod.scheduled.status == "False") details.waiting_reason = pod.scheduled.reason;
-  absl::Duration expected;
-  if (absl::ParseDuration(annotations.Get(model::kExpectedDurationAnnotation), &expected) &&
-      expected > absl::ZeroDuration()) {
-    details.expected_duration = expected;
-  }
+  details.expected_duration =
+      model::ParseExpectedDuration(annotations.Get(model::kExpectedDurationAnnotation))
+          .value_or(details.expected_duration);
   details.wants_estimate = model::WantsEstimate(annotations);
   // The kubelet ends it then, so it runs no longer.
   if (pod.active_deadline_s > 0) {

@@ -122,6 +122,31 @@ class ChartTest(unittest.TestCase):
     def test_guests(self):
         self.assert_like({"guests": {"enabled": True}}, ".", "guests")
 
+    def test_admission(self):
+        self.assert_like({"admission": {"enabled": True}}, "admission")
+        _, things, _ = render({})
+        self.assertEqual([k for k in things if "webhook" in k[0].lower() + k[2] or "admission" in k[2]], [])
+
+    def test_admission_with_a_certificate_of_others(self):
+        values = {"admission": {"enabled": True, "certificateSecret": "web", "annotations": {"a/b": "c"}, "failurePolicy": "Fail"},
+                  "configuration": {"schedulerNames": ["own"], "guests": {"schedulerNames": ["guest"]}}}
+        code, things, errors = render(values)
+        self.assertEqual((code, errors), (0, ""))
+        pod = things[("Deployment", NAMESPACE, "fairlead")]["spec"]["template"]["spec"]
+        self.assertEqual(pod["containers"][0]["args"], ["--metrics-bind-address=:8080", "--webhook-bind-address=:8443",
+                                                        "--webhook-certificate-dir=/etc/fairlead-webhook"])
+        self.assertIn({"name": "webhook-certificate", "secret": {"secretName": "web"}}, pod["volumes"])
+        self.assertIn({"name": "webhook-certificate", "mountPath": "/etc/fairlead-webhook", "readOnly": True},
+                      pod["containers"][0]["volumeMounts"])
+        self.assertEqual([k for k in things if k[2].startswith("fairlead-webhook-")], [])  # rights to write it
+        validating = things[("ValidatingWebhookConfiguration", "", "fairlead")]
+        self.assertEqual(validating["metadata"]["annotations"], {"a/b": "c"})
+        objects, pods = validating["webhooks"]
+        self.assertEqual((objects["failurePolicy"], pods["failurePolicy"]), ("Fail", "Ignore"))
+        self.assertIn('in ["own","guest"]', pods["matchConditions"][0]["expression"])
+        mutating = things[("MutatingWebhookConfiguration", "", "fairlead")]["webhooks"][0]
+        self.assertIn('in ["own"]', mutating["matchConditions"][0]["expression"])
+
     def test_gpu_sharing_by_policies(self):
         self.assert_like({"gpuSharing": {"environment": "policy"}}, ".", "gpu-sharing")
         _, things, _ = render({"gpuSharing": {"environment": "policy"}, "configuration": {"schedulerNames": ["other"]}})
@@ -130,7 +155,7 @@ class ChartTest(unittest.TestCase):
 
     def test_every_namespaced_object_follows_the_release(self):
         on = {"enabled": True}
-        values = {"guests": on, "monitoring": {"serviceMonitor": on, "prometheusRule": on, "dashboard": on},
+        values = {"guests": on, "admission": on, "monitoring": {"serviceMonitor": on, "prometheusRule": on, "dashboard": on},
                   "configuration": {"hook": {"enabled": True, "provider": "karpenter"}}}
         _, things, _ = render(values, namespace="123")  # looks like a number
         self.assertEqual({k[1] for k in things} - {""}, {"123", "kai-resource-reservation", "default"})
@@ -187,7 +212,8 @@ class ChartTest(unittest.TestCase):
     def test_wrong_values_are_refused(self):
         for values, words in (({"replica": 2}, "replica"), ({"replicas": 0}, "replicas"), ({"replicas": "two"}, "replicas"),
                               ({"image": {"digest": "sha256:1"}}, "digest"), ({"gpuSharing": {"environment": "webhook"}}, "environment"),
-                              ({"configuration": {"schedulerNames": []}}, "schedulerNames"), ({"networkPolicy": {"metricsFrom": []}}, "metricsFrom")):
+                              ({"configuration": {"schedulerNames": []}}, "schedulerNames"), ({"networkPolicy": {"metricsFrom": []}}, "metricsFrom"),
+                              ({"admission": {"failurePolicy": "Never"}}, "failurePolicy"), ({"admission": {"certificateSecret": "a b"}}, "certificateSecret")):
             with self.subTest(str(values)):
                 code, _, errors = render(values)
                 self.assertNotEqual(code, 0)

@@ -100,7 +100,7 @@ class ClusterTest(unittest.TestCase):
         """A dry run needs the namespace, so the base comes first and stays."""
         self.apply("-k", ROOT / "manifests")
         for folder in ("karpenter", "kwok", "cluster-api", "provisioning-request", "scale-subresource", "guests", "gpu-sharing",
-                       "capacity-apis"):
+                       "admission", "capacity-apis"):
             with self.subTest(folder):
                 self.assertGreater(len(self.apply("--dry-run=server", "-k", ROOT / "manifests" / folder)), 0)
         self.assertGreater(len(self.apply("--dry-run=server", "-f", ROOT / "manifests/gpu-sharing/kai-webhook-rbac.yaml")), 0)

@@ -18,6 +18,7 @@ import rights
 ROOT, LOG = pathlib.Path("."), pathlib.Path("build/tests/audit.log")
 BASE = ("base/rbac", "base/gpu-reservation", "gpu-sharing/kai-webhook-rbac")
 GROUPING = ("grouping/rbac",)
+ADMISSION = ("admission/component/rbac",)
 PROVIDERS = ("cluster-api/rbac", "karpenter/rbac", "kwok/rbac", "provisioning-request/rbac", "scale-subresource/rbac")
 
 # Rights that the tests need not show, each with the place of the call.
@@ -55,6 +56,8 @@ UNSEEN = {
     ("get", "cluster.x-k8s.io", "machinepools"): "groups without MachineDeployments",
     ("patch", "cluster.x-k8s.io", "machinepools"): "groups without MachineDeployments",
     ("get", "infrastructure.cluster.x-k8s.io", "*"): "machine templates of any infrastructure",
+    ("patch", "", "secrets"): "the certificate of the webhooks is renewed, 60 days after it was made (webhook_identity.cc)",
+    ("use", "scheduling.run.ai", "queues"): OF_THE_SERVER + ": a SubjectAccessReview about PodGroups that Fairlead makes",
     ("get", "machine.openshift.io", "machines"): OF_USERS,
     ("patch", "machine.openshift.io", "machines"): OF_USERS,
     ("get", "machine.openshift.io", "machinesets"): OF_USERS,
@@ -92,7 +95,7 @@ class RightsTest(unittest.TestCase):
         with LOG.open() as lines:
             cls.used = {key: targets for key, targets in rights.used(lines).items() if key not in GRANTED_BY_TESTS}
         cls.base = rights.granted(objects(BASE))
-        cls.all = rights.granted(objects(BASE + GROUPING + PROVIDERS))
+        cls.all = rights.granted(objects(BASE + GROUPING + ADMISSION + PROVIDERS))
 
     def test_none_is_missing(self):
         self.assertEqual(not_covered(self.used, self.all), [])
@@ -115,6 +118,16 @@ class RightsTest(unittest.TestCase):
                 if key not in self.used and not (key[0] == "get" and key[1] in groups - {""})]
         self.assertEqual(idle, [])
 
+    def test_admission_has_what_it_needs_alone(self):
+        self.assertEqual(sorted(set(rights.granted(objects(ADMISSION))) - set(self.used) - set(UNSEEN)), [])
+
+    def test_of_all_secrets_only_the_certificate_is_read(self):
+        grants = {key: where for key, where in self.all.items() if key[2] == "secrets"}
+        self.assertEqual(grants, {("create", "", "secrets"): [("fairlead", ())],
+                                  ("get", "", "secrets"): [("fairlead", ("fairlead-webhook",))],
+                                  ("patch", "", "secrets"): [("fairlead", ("fairlead-webhook",))]})
+        self.assertEqual([key for key in self.base if key[2] == "secrets"], [])
+
     def test_what_needs_no_proof_is_granted(self):
         self.assertEqual(sorted(set(UNSEEN) - set(self.all)), [])
 
@@ -131,7 +144,7 @@ class RightsTest(unittest.TestCase):
             self.assertNotIn("*", (verb, group))
             self.assertTrue(resource != "*" or group == "infrastructure.cluster.x-k8s.io", (verb, group, resource))
             self.assertNotIn(verb, ("impersonate", "escalate", "bind", "deletecollection", "update"))
-            self.assertNotIn(resource, ("secrets", "serviceaccounts/token", "pods/exec"))
+            self.assertNotIn(resource, ("serviceaccounts/token", "pods/exec"))
 
 
 class RulesTest(unittest.TestCase):

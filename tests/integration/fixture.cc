@@ -26,8 +26,8 @@ std::string ConfigurationText(const Settings& settings) {
       settings.hook ? "true" : "false", "\n  provider: ", settings.provider,
       "\n  unneededAfter: ", settings.unneeded_after, "\n", settings.more_of_hook,
       "kwok:\n  bootDelay: ", settings.boot_delay,
-      "\nleaderElection:\n  resourceNamespace: kube-system\n  leaderElect: ",
-      settings.election.empty() ? "false" : "true", "\n");
+      "\nleaderElection:\n  resourceNamespace: ", settings.home,
+      "\n  leaderElect: ", settings.election.empty() ? "false" : "true", "\n");
   if (!settings.election.empty()) {
     absl::StrAppend(&text, "  leaseDuration: ", settings.election.at(0),
                     "s\n  renewDeadline: ", settings.election.at(1),
@@ -100,6 +100,7 @@ ChildProcess& IntegrationTest::Start(const Settings& settings) {
       "--log-level",   "debug",
       "--audit-log",   "-"};
   if (!settings.journal.empty()) words.insert(words.end(), {"--journal", settings.journal});
+  words.insert(words.end(), settings.flags.begin(), settings.flags.end());
   processes_.push_back(std::make_unique<ChildProcess>(
       std::move(words), plane->NewFile(absl::StrCat(settings.identity, ".log"))));
   ChildProcess& process = *processes_.back();

@@ -39,8 +39,10 @@ struct Settings {
   std::string unneeded_after = "10m";
   // Of the lease, its renewal and its retries, in seconds; empty: no election.
   std::vector<int> election = {};
-  std::string more = {};     // fields of the configuration, as YAML, each with its line end
-  std::string journal = {};  // a folder; empty: none is recorded
+  std::string more = {};             // fields of the configuration, as YAML, each with its line end
+  std::string journal = {};          // a folder; empty: none is recorded
+  std::string home = "kube-system";  // the program's namespace
+  std::vector<std::string> flags = {};  // more of `fairlead run`
 };
 
 struct PodSpec {

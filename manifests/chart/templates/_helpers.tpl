@@ -14,6 +14,18 @@
 {{- if and $hook.enabled (eq ($hook.provider | default "") (index . 1)) }}yes{{ end -}}
 {{- end }}
 
+{{/* The flags of `fairlead run`, as JSON. */}}
+{{- define "fairlead.args" -}}
+{{- $args := list "--metrics-bind-address=:8080" -}}
+{{- if .Values.admission.enabled -}}
+{{- $args = append $args "--webhook-bind-address=:8443" -}}
+{{- if .Values.admission.certificateSecret -}}
+{{- $args = append $args "--webhook-certificate-dir=/etc/fairlead-webhook" -}}
+{{- end -}}
+{{- end -}}
+{{- toJson (concat $args .Values.extraArgs) -}}
+{{- end }}
+
 {{/* The configuration file. The Lease is where the rights to it are; reservation pods run this chart's image. */}}
 {{- define "fairlead.configuration" -}}
 {{- $own := deepCopy .Values.configuration -}}

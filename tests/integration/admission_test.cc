@@ -1,0 +1,227 @@
+// The webhooks on a real API server, as the account of the manifests: the configurations of
+// manifests/admission with the address of the process in the place of the Service.
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "document/yaml.h"
+#include "kube/credentials/kubeconfig.h"
+#include "tests/integration/fixture.h"
+
+namespace fairlead::integration {
+namespace {
+
+constexpr char kWebhookManifest[] =
+    FAIRLEAD_SOURCE_DIR "/manifests/admission/component/webhooks.yaml";
+constexpr char kRegistration[] = "/apis/admissionregistration.k8s.io/v1/";
+constexpr char kWebhookSecretPath[] = "/api/v1/namespaces/fairlead/secrets/fairlead-webhook";
+constexpr char kDefaultNamespace[] = "/api/v1/namespaces/default";
+constexpr char kRbac[] = "/apis/rbac.authorization.k8s.io/v1/";
+
+std::string QueueJson(const std::string& name, int quota, int limit,
+                      const std::string& more_metadata = "") {
+  return absl::StrCat(R"({"apiVersion":"scheduling.run.ai/v2","kind":"Queue","metadata":{)",
+                      more_metadata, R"("name":")", name,
+                      R"("},"spec":{"resources":{"gpu":{"quota":)", quota, R"(,"limit":)", limit,
+                      R"(},"cpu":{"quota":-1,"limit":-1},"memory":{"quota":-1,"limit":-1}}}})");
+}
+
+std::string PodJson(const std::string& name, const std::string& labels,
+                    const std::string& scheduler = "fairlead",
+                    const std::string& annotations = "") {
+  return absl::StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")", name,
+                      R"(","labels":{)", labels, R"(},"annotations":{)", annotations,
+                      R"(}},"spec":{"schedulerName":")", scheduler,
+                      R"(","containers":[{"name":"c","image":"registry.example/i:1"}]}})");
+}
+
+class AdmissionTest : public IntegrationTest {
+ protected:
+  void TearDown() override {
+    for (const std::string& path : made_) api().Delete(path);
+    api().Delete(kWebhookSecretPath);
+    api().Merge(kDefaultNamespace,
+                R"({"metadata":{"labels":{"fairlead.dev/default-queue":null}}})");
+    IntegrationTest::TearDown();
+  }
+
+  // The port that the log says of what is served.
+  static int PortOf(ChildProcess& process, const std::string& what) {
+    const std::string log = process.Log();
+    const size_t line = log.find(what);
+    const size_t at = line == std::string::npos ? line : log.find("port=", line);
+    int port = 0;
+    if (at != std::string::npos) {
+      const std::string rest = log.substr(at + 5, 6);
+      EXPECT_TRUE(absl::SimpleAtoi(rest.substr(0, rest.find_first_not_of("0123456789")), &port));
+    }
+    return port;
+  }
+
+  void Make(const std::string& collection, const std::string& name, const std::string& body) {
+    made_.push_back(Path(collection, name));
+    api().Delete(made_.back());
+    api().Create(collection, body);
+  }
+
+  // The process with the rights of the manifests; the API server asks it when this returns.
+  void Serve(const std::string& more = "") {
+    Settings settings;
+    settings.kubeconfig = InstallRights({"base", "admission/component"});
+    settings.home = "fairlead";
+    settings.more = more;
+    settings.flags = {"--webhook-bind-address", "127.0.0.1:0", "--metrics-bind-address",
+                      "127.0.0.1:0"};
+    process_ = &Start(settings);
+    const int port = PortOf(*process_, "serving webhooks");
+    ASSERT_GT(port, 0);
+    std::ostringstream text;
+    text << std::ifstream(kWebhookManifest).rdbuf();
+    const auto documents = LoadYaml(text.str(), {.file_name = kWebhookManifest});
+    ASSERT_TRUE(documents.ok()) << documents.status();
+    for (Json configuration : *documents) {
+      for (Json& webhook : configuration.Find("webhooks")->items()) {
+        const std::string path = webhook.TextAt({"clientConfig", "service", "path"});
+        Json client = Json::Object();
+        client.Set("url", absl::StrCat("https://127.0.0.1:", port, path));
+        webhook.Set("clientConfig", std::move(client));
+      }
+      const bool validates = configuration.TextAt({"kind"}) == "ValidatingWebhookConfiguration";
+      Make(absl::StrCat(kRegistration, validates ? "validatingwebhookconfigurations"
+                                                 : "mutatingwebhookconfigurations"),
+           "fairlead", configuration.Compact());
+    }
+    ASSERT_TRUE(Eventually("the API server asks", [this] {
+      return api()
+                 .Call("POST", absl::StrCat(kQueues, "?dryRun=All"), QueueJson("probe", 8, 4))
+                 .status == 422;
+    }));
+    kube::ClientConfig metrics;
+    metrics.server.url = absl::StrCat("http://127.0.0.1:", PortOf(*process_, "serving /livez"));
+    metrics_ = std::make_unique<Api>(metrics);
+  }
+
+  // The requests that were answered so far, of either webhook.
+  double Asked() {
+    return metrics_->Metric("fairlead_admission_requests_total", {"defaulted"}) +
+           metrics_->Metric("fairlead_admission_requests_total", {"admitted"}) +
+           metrics_->Metric("fairlead_admission_requests_total", {"invalid"}) +
+           metrics_->Metric("fairlead_admission_requests_total", {"forbidden"});
+  }
+
+  ChildProcess* process_ = nullptr;
+  std::unique_ptr<Api> metrics_;
+  std::vector<std::string> made_;
+};
+
+TEST_F(AdmissionTest, RefusesWhatIsWrongAndFillsInTheQueue) {
+  Serve();
+  const Answer bad = api().Call("POST", kQueues, QueueJson("research", 8, 4));
+  EXPECT_EQ(bad.status, 422) << bad.text;
+  EXPECT_TRUE(
+      absl::StrContains(bad.text, "spec.resources.gpu.quota: GPU quota 8 is above its limit 4"))
+      << bad.text;
+  api().Create(kQueues, QueueJson("research", 4, 8));
+  const Answer pod =
+      api().Call("POST", kPods, PodJson("bad", "", "fairlead", R"("gpu-fraction":"1.5")"));
+  EXPECT_EQ(pod.status, 422);
+  EXPECT_TRUE(absl::StrContains(pod.text, "metadata.annotations[gpu-fraction]")) << pod.text;
+
+  // The queue of the namespace.
+  api().Merge(kDefaultNamespace,
+              R"({"metadata":{"labels":{"fairlead.dev/default-queue":"research"}}})");
+  ASSERT_TRUE(Eventually("the default is written", [this] {
+    const Answer tried =
+        api().Call("POST", absl::StrCat(kPods, "?dryRun=All"), PodJson("tried", ""));
+    return tried.body.TextAt({"metadata", "labels", "kai.scheduler/queue"}) == "research";
+  }));
+  EXPECT_EQ(api()
+                .Create(kPods, PodJson("ours", R"("a":"b")"))
+                .TextAt({"metadata", "labels", "kai.scheduler/queue"}),
+            "research");
+  EXPECT_EQ(api()
+                .Create(kPods, PodJson("named", R"("kai.scheduler/queue":"other")"))
+                .TextAt({"metadata", "labels", "kai.scheduler/queue"}),
+            "other");
+
+  // Pods of others are not asked about, nor is what happens to pods that are there.
+  const double before = Asked();
+  EXPECT_EQ(api()
+                .Create(kPods, PodJson("theirs", "", "other", R"("gpu-fraction":"1.5")"))
+                .At({"metadata", "labels", "kai.scheduler/queue"}),
+            nullptr);
+  api().Merge(Path(kPods, "ours"), R"({"metadata":{"annotations":{"gpu-fraction":"7"}}})");
+  api().Merge(Path(kQueues, "research") + "/status", R"({"status":{"childQueues":[]}})");
+  api().Merge(Path(kQueues, "research"), R"({"metadata":{"annotations":{"a":"b"}}})");
+  api().Delete(Path(kPods, "ours"));
+  EXPECT_EQ(Asked(), before);
+  api().Merge(Path(kPods, "named"),
+              R"({"metadata":{"labels":{"kai.scheduler/queue":"research"}}})");
+  api().Merge(Path(kQueues, "research"), R"({"spec":{"priority":7}})");
+  EXPECT_EQ(Asked(), before + 2);
+}
+
+TEST_F(AdmissionTest, WhoMayNotUseAQueueIsRefused) {
+  Serve();
+  const std::string accounts = absl::StrCat(kDefaultNamespace, "/serviceaccounts");
+  Make(accounts, "ann", R"({"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"ann"}})");
+  const std::string roles = absl::StrCat(kRbac, "namespaces/default/roles");
+  const std::string bindings = absl::StrCat(kRbac, "namespaces/default/rolebindings");
+  const auto bind = [&](const std::string& kind, const std::string& role) {
+    Make(bindings, role,
+         absl::StrCat(R"({"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding",)",
+                      R"("metadata":{"name":")", role, R"("},"roleRef":{"apiGroup":)",
+                      R"("rbac.authorization.k8s.io","kind":")", kind, R"(","name":")", role,
+                      R"("},"subjects":[{"kind":"ServiceAccount","name":"ann",)",
+                      R"("namespace":"default"}]})"));
+  };
+  Make(
+      roles, "submitter",
+      R"({"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"submitter"},)"
+      R"("rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["create"]}]})");
+  bind("Role", "submitter");
+  const Json token =
+      api().Create(Path(accounts, "ann") + "/token",
+                   R"({"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}})");
+  Api ann(*kube::LoadKubeconfig({Plane::Get()->KubeconfigWith(token.TextAt({"status", "token"}))}));
+  api().Create(kQueues, QueueJson("open", 4, 8));
+  api().Create(kQueues,
+               QueueJson("research", 4, 8, R"("annotations":{"fairlead.dev/restricted":"true"},)"));
+  const std::string research = R"("kai.scheduler/queue":"research")";
+  ASSERT_TRUE(Eventually("the restriction is known", [&] {
+    return ann.Call("POST", absl::StrCat(kPods, "?dryRun=All"), PodJson("a", research)).status ==
+           403;
+  }));
+  const Answer refused = ann.Call("POST", kPods, PodJson("a", research));
+  EXPECT_TRUE(
+      absl::StrContains(refused.text,
+                        "system:serviceaccount:default:ann\\\" lacks the verb \\\"use\\\" on "
+                        "queues.scheduling.run.ai \\\"research\\\""))
+      << refused.text;
+  EXPECT_TRUE(ann.Call("POST", kPods, PodJson("b", R"("kai.scheduler/queue":"open")")).ok());
+  // An administrator may use everything.
+  EXPECT_TRUE(api().Call("POST", kPods, PodJson("c", research)).ok());
+  const std::string cluster_roles = absl::StrCat(kRbac, "clusterroles");
+  Make(cluster_roles, "queue-research",
+       R"({"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole",)"
+       R"("metadata":{"name":"queue-research"},"rules":[{"apiGroups":["scheduling.run.ai"],)"
+       R"("resources":["queues"],"resourceNames":["research"],"verbs":["use"]}]})");
+  bind("ClusterRole", "queue-research");
+  EXPECT_TRUE(Eventually("the right counts",
+                         [&] { return ann.Call("POST", kPods, PodJson("a", research)).ok(); }));
+}
+
+TEST_F(AdmissionTest, WithoutTheProcessEverythingIsStored) {
+  Serve();
+  process_->Signal(SIGKILL);
+  process_->Wait(absl::Seconds(10));
+  api().Create(kQueues, QueueJson("research", 8, 4));
+  EXPECT_EQ(MakePod({.name = "p"}).TextAt({"metadata", "name"}), "p");
+}
+
+}  // namespace
+}  // namespace fairlead::integration
