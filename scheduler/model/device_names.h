@@ -16,6 +16,12 @@ inline constexpr absl::string_view kShapePrefix = "deviceclaim:";
 // Marks the claim that gives a pod its extended resources.
 inline constexpr char kExtendedClaimAnnotation[] = "resource.kubernetes.io/extended-resource-claim";
 
+// GPUs as queues count them, by the name of the device class or the driver.
+inline bool IsGpuDriver(absl::string_view name) {
+  return name == "gpu.nvidia.com" || name == "nvidia.com/gpu" || name == "gpu.amd.com" ||
+         name == "amd.com/gpu" || name == "gpu.intel.com";
+}
+
 // Devices of an amount of an extended resource as ResourceList has it (GPUs are in thousandths),
 // and the other way round.
 inline int64_t DevicesOfAmount(absl::string_view resource, int64_t amount) {

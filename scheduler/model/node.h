@@ -1,6 +1,7 @@
 // A node as the scheduler sees it. Thread-safety: plain values.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct NodeImage {
   friend auto operator<=>(const NodeImage&, const NodeImage&) = default;
 };
 
+struct NodeDevices;  // node_devices.h
+
 struct Node {
   ObjectMeta meta;
   std::string provider_id;
@@ -31,6 +34,9 @@ struct Node {
   NodeFeatures declared_features = 0;
   std::vector<NodeImage> images;  // by name, each once; the kubelet lists the 50 largest
   std::string invalid;            // as in Pod; no pod is placed on such a node
+  // Of a node that is not there, or not usable yet: what its DRA drivers will publish. Null: that
+  // is not known.
+  std::shared_ptr<const NodeDevices> devices;
 };
 
 }  // namespace fairlead::model

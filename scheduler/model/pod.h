@@ -293,6 +293,10 @@ struct PodSpec {
   }
 };
 
+// Whether a pod of the class brings the devices of the claim along ("ns/name"), which others join:
+// it names the claim, which holds no devices, and is the first to do so.
+bool BringsClaim(const PodSpec& spec, absl::string_view claim);
+
 enum class PodPhase : uint8_t { kPending, kRunning, kSucceeded, kFailed, kUnknown };
 
 // The pod's condition PodScheduled, as the API server has it.

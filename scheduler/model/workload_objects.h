@@ -17,6 +17,7 @@
 #include "scheduler/model/gpu_partition.h"
 #include "scheduler/model/object_meta.h"
 #include "scheduler/model/pod.h"
+#include "scheduler/model/pool_devices.h"
 #include "scheduler/model/resources.h"
 
 namespace fairlead::model {
@@ -270,6 +271,7 @@ struct NodePool {
   int64_t max_nodes = kUnlimited;
   Disruption disruption;
   GpuPartition gpu_sharing;
+  std::vector<PoolDevices> devices;
   Condition ready_condition;
   std::string invalid;
 };

@@ -42,8 +42,16 @@ bool IsBeingLeft(const Context& context, const ClaimRow& row) {
   });
 }
 
+// Is a pod that brings the claim along promised the node, which is one of a what-if?
+bool IsBroughtTo(const Context& context, absl::string_view key, const state::NodeInfo& node) {
+  return std::any_of(node.pods.begin(), node.pods.end(), [&](state::PodId id) {
+    return model::BringsClaim(*context.state.class_of(id).spec, key);
+  });
+}
+
 // Is the claim held on the node, or will be where the pod may wait for that?
-bool HeldOn(const Context& context, const ClaimRow& row, const state::NodeInfo& node) {
+bool HeldOn(const Context& context, absl::string_view key, const ClaimRow& row,
+            const state::NodeInfo& node) {
   if (context.capacity == Capacity::kNow && IsBeingLeft(context, row)) return false;
   if (row.object.allocated && !row.object.node_terms.empty()) {
     return std::any_of(row.object.node_terms.begin(), row.object.node_terms.end(),
@@ -52,6 +60,11 @@ bool HeldOn(const Context& context, const ClaimRow& row, const state::NodeInfo& 
                        });
   }
   if (!row.devices.empty()) return context.state.devices().IsHeldOn(row, node.name());
+  // The pods that are planned there stand for those that wait.
+  if (node.kind == state::NodeKind::kVirtual) {
+    const bool open = !row.object.allocated && context.capacity == Capacity::kEmpty;
+    return open || IsBroughtTo(context, key, node);
+  }
   if (row.consumers.empty() || context.capacity == Capacity::kNow) return false;
   const state::PodRecord& carrier = context.state.pod(row.consumers.front());
   return carrier.node == node.id && state::IsAllocated(carrier.status);
@@ -227,7 +240,7 @@ bool DynamicResources::Filter(const Context& context, const state::NodeInfo& nod
   }
   for (const std::string& key : spec.claims_to_join) {
     const ClaimRow* row = context.state.devices().Find(key);
-    if (row == nullptr || !HeldOn(context, *row, node)) {
+    if (row == nullptr || !HeldOn(context, key, *row, node)) {
       return Refuse(why, Code::kUnschedulable, kNotHere);
     }
   }

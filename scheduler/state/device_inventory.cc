@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "scheduler/model/resources.h"
 #include "scheduler/state/device_shape.h"
@@ -14,6 +15,10 @@ std::string DeviceKey(absl::string_view driver, absl::string_view pool, absl::st
 }
 
 namespace {
+
+// No object, and no pool of a driver, has such a name.
+constexpr char kPromised[] = "~";
+bool IsPromised(absl::string_view slice) { return absl::StartsWith(slice, kPromised); }
 
 bool TaintsTheSame(const model::DeviceTaintRule& a, const model::DeviceTaintRule& b) {
   return std::tie(a.driver, a.pool, a.device, a.taint) ==
@@ -127,6 +132,68 @@ bool DeviceInventory::UpsertNode(const std::string& name, const model::StringMap
 
 void DeviceInventory::RemoveNode(const std::string& name) {
   if (nodes_.erase(name) > 0 && !pools_of_many_.empty()) RebuildNode(name);
+}
+
+void DeviceInventory::SetPromised(const std::string& node, const model::NodeDevices* devices) {
+  const auto known = promised_.find(node);
+  if (known == promised_.end() && devices == nullptr) return;
+  if (known != promised_.end()) {
+    const std::vector<std::string> former = std::exchange(known->second, {});
+    for (const std::string& slice : former) RemoveSlice(slice);
+    if (devices == nullptr) promised_.erase(known);
+  }
+  if (devices != nullptr) {
+    std::vector<std::string>& names = promised_[node];
+    for (const model::ResourceSlice& like : devices->slices) {
+      model::ResourceSlice slice = like;
+      slice.meta.name = absl::StrCat(kPromised, node, "/", names.size());
+      slice.pool = absl::StrCat(kPromised, node, "/", like.pool);
+      slice.nodes.name = node;
+      names.push_back(slice.meta.name);
+      UpsertSlice(slice);
+    }
+  }
+  RebuildNode(node);
+}
+
+std::string DeviceInventory::NodeOfSlice(absl::string_view slice) const {
+  const auto found = slices_.find(slice);
+  return found == slices_.end() ? "" : found->second.nodes.name;
+}
+
+std::shared_ptr<const model::NodeDevices> DeviceInventory::Published(
+    const std::string& node) const {
+  auto devices = std::make_shared<model::NodeDevices>();
+  std::set<PoolKey> seen;
+  const auto of_node = slices_of_node_.find(node);
+  for (const std::string& name :
+       of_node == slices_of_node_.end() ? std::set<std::string>() : of_node->second) {
+    if (IsPromised(name)) continue;
+    const model::ResourceSlice& slice = slices_.at(name);
+    if (!seen.insert({slice.driver, slice.pool}).second) continue;
+    const DevicePool& pool = pools_.at({slice.driver, slice.pool});
+    const bool gives = pool.complete && pool.understood && pool.invalid.empty() && !pool.has_twins;
+    if (!gives) return nullptr;
+    if (!pool.of_one_node) {
+      devices->shared_pools.push_back(absl::StrCat(slice.driver, "/", slice.pool));
+    }
+  }
+  const auto labels = nodes_.find(node);
+  for (const PoolKey& key : labels == nodes_.end() ? std::set<PoolKey>() : pools_of_many_) {
+    if (seen.contains(key) || !Concerns(pools_.at(key), node, labels->second)) continue;
+    devices->shared_pools.push_back(absl::StrCat(key.first, "/", key.second));
+  }
+  for (const PoolKey& key : seen) {
+    const DevicePool& pool = pools_.at(key);
+    if (!pool.of_one_node) continue;
+    std::vector<const model::ResourceSlice*> slices;
+    for (const std::string& name : pool.slices) {
+      if (slices_.at(name).generation == pool.generation) slices.push_back(&slices_.at(name));
+    }
+    model::AddPool(slices, *devices);
+  }
+  std::sort(devices->shared_pools.begin(), devices->shared_pools.end());
+  return devices->empty() ? nullptr : std::move(devices);
 }
 
 // ---- pools --------------------------------------------------------------------------------------
@@ -317,10 +384,12 @@ void DeviceInventory::AddNodesOfPool(const PoolKey& key, std::set<std::string>& 
 
 DeviceInventory::NodeRow DeviceInventory::ReadNode(const std::string& node) const {
   NodeRow row;
+  const bool promised = promised_.contains(node);
   std::set<PoolKey> named;
   const auto of_node = slices_of_node_.find(node);
   if (of_node != slices_of_node_.end()) {
     for (const std::string& name : of_node->second) {
+      if (IsPromised(name) != promised) continue;
       const model::ResourceSlice& slice = slices_.at(name);
       const DevicePool& pool = pools_.at({slice.driver, slice.pool});
       if (!pool.complete || !pool.invalid.empty()) row.knows_all = false;
@@ -332,7 +401,8 @@ DeviceInventory::NodeRow DeviceInventory::ReadNode(const std::string& node) cons
     }
   }
   const auto labels = nodes_.find(node);
-  for (const PoolKey& key : labels == nodes_.end() ? std::set<PoolKey>() : pools_of_many_) {
+  const bool alone = promised || labels == nodes_.end();
+  for (const PoolKey& key : alone ? std::set<PoolKey>() : pools_of_many_) {
     const DevicePool& pool = pools_.at(key);
     if (!Concerns(pool, node, labels->second)) continue;
     if (!pool.complete || !pool.understood || !pool.invalid.empty()) row.knows_all = false;

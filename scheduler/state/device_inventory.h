@@ -12,6 +12,11 @@
 //   - incomplete (slices are missing), if it has devices of no single node, or counters for several
 //     nodes. Other pools give what there is of them, as in KAI; allocationMode All alone waits
 //     (KnowsAll).
+// *Promised* devices are what drivers are expected to publish for a node that is not there, or not
+// usable yet (model::Node::devices). Such a node has these and no others: what is published for it
+// already counts once the promise is taken back. They are slices like others, under names that the
+// API server has for nothing.
+//
 // A device for several claims at once (model::Device::for_several) is there, and is given to none.
 //
 // Thread-safety: the owner's. Complexity: a change costs the devices and the nodes of the pools
@@ -31,6 +36,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "scheduler/model/devices.h"
+#include "scheduler/model/node_devices.h"
 
 namespace fairlead::state {
 
@@ -84,6 +90,8 @@ class DeviceInventory {
   // A node that the API server shows. True if its devices changed.
   bool UpsertNode(const std::string& name, const model::StringMap& labels);
   void RemoveNode(const std::string& name);
+  // What is promised for the node instead of what was; null: nothing.
+  void SetPromised(const std::string& node, const model::NodeDevices* devices);
 
   // ---- of a node
   // By driver, pool and name. Pools in which a device has binding conditions are behind the others,
@@ -95,6 +103,12 @@ class DeviceInventory {
   // Partitions of one device have a set of counters in common, and count as one. Devices of no
   // single node count on none.
   [[nodiscard]] int64_t CountGpus(absl::string_view node) const;
+
+  // What its drivers have published of it, whatever is promised. Null while slices of its pools are
+  // missing or wrong, or if there are none.
+  [[nodiscard]] std::shared_ptr<const model::NodeDevices> Published(const std::string& node) const;
+  // The one node that the slice is of; empty if there is none, or no slice of that name.
+  [[nodiscard]] std::string NodeOfSlice(absl::string_view slice) const;
 
   // ---- of a device, by its key
   [[nodiscard]] bool IsOn(absl::string_view device_key, absl::string_view node) const;
@@ -176,6 +190,8 @@ class DeviceInventory {
   std::set<PoolKey> pools_of_many_;  // with slices of no single node
   std::map<std::string, std::set<std::string>, std::less<>> slices_of_node_;  // that name it
   std::map<std::string, NodeRow, std::less<>> rows_;                          // by node
+  // Names of slices, by the node that they are promised for.
+  std::map<std::string, std::vector<std::string>, std::less<>> promised_;
   absl::flat_hash_map<std::string, std::vector<const NodeDevice*>> by_key_;
 };
 

@@ -35,12 +35,7 @@ std::string OptionText(const ShapeOption& option) {
 
 }  // namespace
 
-bool IsGpuDeviceClass(absl::string_view name) {
-  static constexpr const char* kNames[] = {"gpu.nvidia.com", "nvidia.com/gpu", "gpu.amd.com",
-                                           "amd.com/gpu", "gpu.intel.com"};
-  return std::any_of(std::begin(kNames), std::end(kNames),
-                     [&](absl::string_view known) { return known == name; });
-}
+bool IsGpuDeviceClass(absl::string_view name) { return model::IsGpuDriver(name); }
 
 bool IsShape(absl::string_view resource_name) {
   return absl::StartsWith(resource_name, model::kShapePrefix);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "scheduler/model/api_names.h"
+#include "scheduler/model/node_devices.h"
 #include "scheduler/state/cluster_state.h"
 #include "scheduler/state/parts.h"
 #include "scheduler/state/rows.h"
@@ -31,7 +32,7 @@ bool SameForDecisions(const model::Node& a, const model::Node& b, bool images) {
          a.unschedulable == b.unschedulable && a.ready == b.ready &&
          a.bad_conditions == b.bad_conditions && a.invalid == b.invalid &&
          a.declared_features == b.declared_features && a.provider_id == b.provider_id &&
-         (!images || a.images == b.images);
+         model::SameDevices(a.devices, b.devices) && (!images || a.images == b.images);
 }
 
 }  // namespace
@@ -143,10 +144,11 @@ void ClusterState::ReplaceNodeObject(NodeInfo& node, model::Node object) {
   if (!options_.keep_images) node.object.images = {};
   node.object.meta.labels.Intern(texts_);
   if (SoftlyTainted(node.object)) ++softly_tainted_nodes_;
-  // Nodes that are only ordered have no devices.
+  // Nodes that are only ordered have the devices that are promised for them alone.
   if (node.kind == NodeKind::kReal) {
     devices_.inventory().UpsertNode(node.name(), node.object.meta.labels);
   }
+  devices_.inventory().SetPromised(node.name(), node.object.devices.get());
   ReadAllocatable(node);
   CountForQueues(node);
   SetGpuMemory(node, GpuMemoryOf(node.object));
@@ -168,6 +170,7 @@ void ClusterState::EmptyNode(NodeId id) {
   empty.meta.name = node.name();
   node.object = std::move(empty);
   devices_.inventory().RemoveNode(node.name());
+  devices_.inventory().SetPromised(node.name(), nullptr);
   node.allocatable = model::Resources{};
   node.other_gpus_milli = 0;
   CountForQueues(node);

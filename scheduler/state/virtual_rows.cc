@@ -27,6 +27,7 @@ NodeId ClusterState::AddVirtualNode(const model::Node& object) {
   if (!object.meta.labels.Has(model::kHostnameLabel)) {
     node.object.meta.labels.Set(model::kHostnameLabel, name);
   }
+  devices_.inventory().SetPromised(name, object.devices.get());
   ReadAllocatable(node);
   // The memory of its GPUs decides nothing about what pods elsewhere count.
   node.gpu_memory_mib = GpuMemoryOf(object);
@@ -43,6 +44,7 @@ void ClusterState::DropVirtualNode(NodeId id) {
   FAIRLEAD_CHECK(node.id == id && node.kind == NodeKind::kVirtual && node.pods.empty(),
                  absl::StrCat("node ", node.name(), " is not one to drop"));
   if (SoftlyTainted(node.object)) --softly_tainted_nodes_;
+  devices_.inventory().SetPromised(node.name(), nullptr);
   nodes_by_name_.erase(node.name());
   const uint64_t version = node.version;
   const uint64_t object_version = node.object_version;

@@ -394,7 +394,7 @@ bool DemandPass::PromiseWhatFits(Outcome& outcome, std::vector<state::PodId>& po
   const bool alone = std::all_of(pods.begin(), pods.end(), [&](state::PodId pod) {
     const state::PodClass& pod_class = in_.state.class_of(pod);
     return in_.framework.NodeLocal(pod_class) && !state::TakesParts(pod_class) &&
-           !pod_class.spec->selected_by_others;
+           !pod_class.spec->selected_by_others && pod_class.spec->claims_to_join.empty();
   });
   if (!alone) return false;
   if (!present_.has_value()) {

@@ -14,7 +14,8 @@
 //
 // Of a step that does not fit as a whole, nodes are demanded for the pods that find no room on the
 // nodes that there are and those on order. Exceptions, demanded whole: steps that are bound to a
-// topology, and those with pods that depend on other pods or take parts of devices.
+// topology, and those with pods that depend on other pods, take parts of devices or join
+// ResourceClaims.
 //
 // Equivalent workloads that get the same answer stay one row. If all demand of a leaf queue is
 // within the limits, they are charged in sum; else in sum up to the next row of their queue, as
