@@ -65,6 +65,10 @@ void DecisionLoop::Impl::TakeAnswer(const model::ActionResult& result, absl::Tim
     }
   } else if (const auto* scheduled = std::get_if<InFlightGroupCondition>(&*found)) {
     native_groups.Answered(scheduled->group, scheduled->uid, status, now);
+  } else if (const auto* counts = std::get_if<InFlightKaiStatus>(&*found)) {
+    if (kai_statuses.has_value()) {
+      kai_statuses->Answered(counts->kind, counts->object, counts->uid, status, now);
+    }
   } else if (const auto* read = std::get_if<InFlightRead>(&*found)) {
     grouper.ObjectRead(read->object, result, now);
   } else if (const auto* owned = std::get_if<InFlightGroup>(&*found)) {

@@ -436,6 +436,7 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
        {"podGroupSettle", Span(&options.group_settle.wait)},
        {"grouping", By(ReadGrouping, options.grouping)},
        {"events", Flag(&options.emit_events)},
+       {"kaiStatus", Flag(&options.kai_status)},
        {"staleAfter", By(ReadStaleAfter, configuration.stale_after)},
        {"metricsBindAddress", Text(&configuration.metrics_bind_address)},
        {"leaderElection", [&](const dom::element& value, const std::string& path) -> absl::Status {

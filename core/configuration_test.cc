@@ -126,7 +126,7 @@ TEST(ConfigurationTest, EveryFieldReachesItsOption) {
       "kwok":{"bootDelay":"8s"},
       "karpenter":{"nodeClassRef":{"group":"g","kind":"k","name":"n"}},
       "externalgrpc":{"address":"a:1","caFile":"c","certFile":"d","keyFile":"k","serverName":"s",
-        "timeout":"6s"}, "gangBindingGrace":"9s","podGroupSettle":"3s", "events":false,
+        "timeout":"6s"}, "gangBindingGrace":"9s","podGroupSettle":"3s", "events":false,"kaiStatus":true,
       "leaderElection":{"leaderElect":false,"leaseDuration":"30s","renewDeadline":"20s",
         "retryPeriod":"5s","resourceName":"n","resourceNamespace":"ns"})")});
   ASSERT_TRUE(read.ok()) << read.status();
@@ -182,6 +182,7 @@ TEST(ConfigurationTest, EveryFieldReachesItsOption) {
   EXPECT_EQ(options.gang_refusals.grace, absl::Seconds(9));
   EXPECT_EQ(options.group_settle.wait, absl::Seconds(3));
   EXPECT_FALSE(options.emit_events);
+  EXPECT_TRUE(options.kai_status);
   EXPECT_FALSE(read->leader_election.enabled);
   EXPECT_EQ(read->leader_election.times.lease_duration, absl::Seconds(30));
   EXPECT_EQ(read->leader_election.times.renew_deadline, absl::Seconds(20));

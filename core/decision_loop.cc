@@ -319,6 +319,7 @@ StepResult DecisionLoop::Impl::Step(absl::Time now) {
   std::vector<model::Action> writes;
   annotations.Step(now, writes);
   native_groups.Step(now, writes);
+  if (kai_statuses.has_value()) kai_statuses->Step(now, writes);
   // A program without a hook does not know which providers there are.
   if (options.hook.enabled) {
     pools.Step(now, writes);
@@ -327,6 +328,7 @@ StepResult DecisionLoop::Impl::Step(absl::Time now) {
   for (model::Action& write : writes) Emit(std::move(write), result);
   result.wake_at =
       std::min({wake_at, annotations.wake_at(), native_groups.wake_at(), grouper.wake_at(),
+                kai_statuses.has_value() ? kai_statuses->wake_at() : absl::InfiniteFuture(),
                 options.hook.enabled ? std::min(pools.wake_at(), capacity.wake_at())
                                      : absl::InfiniteFuture(),
                 bindings.wake_at(), nominations.wake_at(), grants.wake_at(), CallsWakeAt(),

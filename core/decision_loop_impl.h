@@ -33,6 +33,7 @@
 #include "core/reconcile/evictions.h"
 #include "core/reconcile/group_annotations.h"
 #include "core/reconcile/in_flight.h"
+#include "core/reconcile/kai_statuses.h"
 #include "core/reconcile/nominations.h"
 #include "core/reconcile/refusals.h"
 #include "core/reconcile/status_updater.h"
@@ -95,6 +96,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
     bindings.Register(&shares);
     bindings.Register(&volumes);
     bindings.Register(&pre_binds);
+    if (loop_options.kai_status) kai_statuses.emplace(state, BackoffOf(loop_options));
   }
 
   // ---- events
@@ -387,6 +389,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   std::map<std::string, absl::Time> spared_until;  // by uid: an eviction for that was refused
   GroupAnnotations annotations;
   NativeGroups native_groups;
+  std::optional<KaiStatuses> kai_statuses;  // if they are written
   PodGrouper grouper{state, options.grouping, BackoffOf(options)};
   PreemptionAsks preemption_asks;
   ExtenderPlugin extenders;

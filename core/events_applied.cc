@@ -92,6 +92,7 @@ void DecisionLoop::Impl::ApplyUpsert(const model::Upsert& upsert) {
             tree.Upsert(queue);
             QueueObjectChanged(queue.meta.name, /*exists=*/true);
             NoteContradiction(queue);
+            if (kai_statuses.has_value()) kai_statuses->Seen(queue);
             const bool capped = queue_provisioning.Upsert(queue);
             const bool changed = tree.version() != before;
             if (capped || changed) QueueProvisioningChanged();
@@ -100,6 +101,7 @@ void DecisionLoop::Impl::ApplyUpsert(const model::Upsert& upsert) {
           [&](const model::PodGroup& group) {
             bindings.PodGroupSeen();
             grouper.GroupSeen(group);
+            if (kai_statuses.has_value()) kai_statuses->Seen(group);
             return state.UpsertPodGroup(group);
           },
           [&](const model::NativePodGroup& group) {
@@ -239,6 +241,7 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
     case model::Kind::kQueue:
       tree.Remove(removed.name);
       ForgetContradiction(removed.name);
+      if (kai_statuses.has_value()) kai_statuses->QueueGone(removed.name, removed.uid);
       queue_provisioning.Remove(removed.name);
       QueueProvisioningChanged();
       QueueObjectChanged(removed.name, /*exists=*/false);
@@ -246,6 +249,9 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
       break;
     case model::Kind::kPodGroup:
       grouper.GroupGone(removed.ns, removed.name, removed.uid);
+      if (kai_statuses.has_value()) {
+        kai_statuses->GroupGone(removed.ns, removed.name, removed.uid);
+      }
       change = native_groups.RemoveKais(removed.ns, removed.name, removed.uid);
       break;
     case model::Kind::kNativePodGroup:

@@ -69,6 +69,8 @@ struct Options {
   // How long a scheduler that is a guest has to bind a pod to the node that it was granted.
   absl::Duration guest_bind_timeout = absl::Minutes(1);
   bool emit_events = true;
+  // The statuses that KAI's controllers write are written (reconcile/kai_statuses.h).
+  bool kai_status = false;
   // Writes of verdicts that may be unanswered at once (reconcile/status_updater.h);
   // model::kUnlimited: any number.
   int64_t verdicts_in_flight = 1000;

@@ -80,12 +80,14 @@ inline void Write(Writer& to, const model::PodGroup& group) {
   Write(to, group.meta);
   Write(to, group.schedulability_hash);
   Write(to, group.scheduling_conditions);
+  Write(to, group.resources_status);
 }
 inline void Read(Reader& from, model::PodGroup& group) {
   Read<model::PodGroupSpec>(from, group);
   Read(from, group.meta);
   Read(from, group.schedulability_hash);
   Read(from, group.scheduling_conditions);
+  Read(from, group.resources_status);
 }
 
 inline void Write(Writer& to, const model::NativePodGroup& group) {

@@ -38,6 +38,7 @@ std::vector<Record> Records() {
   model::PodGroup group = model::testing::MakeGroup("ns", "g", "q", 3);
   group.staleness_grace_period = -absl::InfiniteDuration();
   group.scheduling_conditions = {{"pool", "1", "{}"}};
+  group.resources_status.allocated = {{"cpu", 1000}};
   records.emplace_back(Applied{model::Upsert{group}});
   model::NativePodGroup native;
   static_cast<model::PodGroup&>(native) = group;

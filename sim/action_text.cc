@@ -10,6 +10,9 @@ namespace {
 std::string Text(const model::StringMap& map) {
   return absl::StrJoin(map, ",", absl::PairFormatter("="));
 }
+std::string Text(const model::ResourceList& list) {
+  return absl::StrJoin(list, ",", absl::PairFormatter("="));
+}
 std::string Text(const std::optional<absl::Time>& time) {
   return time.has_value() ? absl::FormatTime(*time, absl::UTCTimeZone()) : "-";
 }
@@ -61,6 +64,13 @@ struct Writer {
   std::string operator()(const model::SetPodGroupScheduled& a) const {
     return absl::StrCat("pod group ", a.ns, "/", a.name, " ", a.uid,
                         " scheduled=", a.scheduled ? "true" : "false", " ", a.message);
+  }
+  std::string operator()(const model::SetKaiStatus& a) const {
+    return absl::StrCat("counts of ", model::KindTitle(a.kind), " ", model::Key(a.ns, a.name), " ",
+                        a.uid, " allocated=", Text(a.counts.allocated),
+                        " nonPreemptible=", Text(a.counts.allocated_non_preemptible),
+                        " requested=", Text(a.counts.requested),
+                        " children=", absl::StrJoin(a.child_queues, ","));
   }
   std::string operator()(const model::SetConditions& a) const {
     std::string text = absl::StrCat("conditions of ", model::KindTitle(a.kind), " ",

@@ -347,6 +347,32 @@ absl::Status ApiWrites::Commit(const model::SetConditions& write) {
                             model::Key(write.ns, write.name)));
 }
 
+absl::Status ApiWrites::Commit(const model::SetKaiStatus& write) {
+  const std::string key = model::Key(write.ns, write.name);
+  const std::string nothing = absl::StrCat("counts of ", model::KindTitle(write.kind), " ", key);
+  if (write.kind == model::Kind::kPodGroup) {
+    const absl::Status there = Precondition<model::PodGroup>(*server_, key, write.uid);
+    if (!there.ok()) return there;
+    if (server_->Find<model::PodGroup>(key)->resources_status == write.counts) {
+      return Empty(nothing);
+    }
+    server_->Modify<model::PodGroup>(
+        key, [&](model::PodGroup& group) { group.resources_status = write.counts; });
+    return absl::OkStatus();
+  }
+  const absl::Status there = Precondition<model::Queue>(*server_, key, write.uid);
+  if (!there.ok()) return there;
+  const model::Queue& before = *server_->Find<model::Queue>(key);
+  if (before.status == write.counts && before.child_queues == write.child_queues) {
+    return Empty(nothing);
+  }
+  server_->Modify<model::Queue>(key, [&](model::Queue& queue) {
+    queue.status = write.counts;
+    queue.child_queues = write.child_queues;
+  });
+  return absl::OkStatus();
+}
+
 absl::Status ApiWrites::Commit(const model::CreateNodeRequest& write) {
   return server_->Create(*write.request);
 }

@@ -37,6 +37,7 @@ class ApiWrites {
   absl::Status Commit(const model::WritePodGroup& write);
   absl::Status Commit(const model::SetPodGroup& write);
   absl::Status Commit(const model::SetConditions& write);
+  absl::Status Commit(const model::SetKaiStatus& write);
   absl::Status Commit(const model::CreateNodeRequest& write);
   absl::Status Commit(const model::UpdateNodeRequestStatus& write);
   absl::Status Commit(const model::DeleteNodeRequest& write);

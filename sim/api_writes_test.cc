@@ -70,6 +70,24 @@ TEST_F(ApiWritesTest, WhatABufferWasResolvedToIsWrittenWithoutAnotherCondition) 
   EXPECT_EQ(found().resolved_replicas, 3);
 }
 
+TEST_F(ApiWritesTest, CountsAreThoseOfTheObjectOfThatUid) {
+  model::Queue queue;
+  queue.meta.name = "q";
+  ASSERT_TRUE(server_.Create(queue).ok());
+  const auto found = [&] { return *server_.Find<model::Queue>("q"); };
+  model::SetKaiStatus write{model::Kind::kQueue,    "",       "q", "wrong",
+                            {{{"cpu", 1}}, {}, {}}, {"child"}};
+  EXPECT_EQ(writes_.Commit(write).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_FALSE(found().status.has_value());
+  write.uid = found().meta.uid;
+  ASSERT_TRUE(writes_.Commit(write).ok());
+  EXPECT_EQ(found().status, write.counts);
+  EXPECT_EQ(found().child_queues, write.child_queues);
+  const std::string version = found().meta.resource_version;
+  ASSERT_TRUE(writes_.Commit(write).ok());
+  EXPECT_EQ(found().meta.resource_version, version) << "it says the same";
+}
+
 TEST_F(ApiWritesTest, BindRefusesATerminatingPod) {
   const std::string uid = AddPod("a");
   server_.Modify<model::Pod>("ns/a",

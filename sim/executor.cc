@@ -45,6 +45,9 @@ std::string ObjectOf(const model::Action& action) {
         } else if constexpr (std::is_same_v<T, model::SetConditions>) {
           return absl::StrCat("conditions of ", model::KindTitle(what.kind), " ",
                               model::Key(what.ns, what.name));
+        } else if constexpr (std::is_same_v<T, model::SetKaiStatus>) {
+          return absl::StrCat("counts of ", model::KindTitle(what.kind), " ",
+                              model::Key(what.ns, what.name));
         } else if constexpr (std::is_same_v<T, model::BindVolume>) {
           return absl::StrCat("volume ", what.volume);
         } else if constexpr (std::is_same_v<T, model::SelectVolumeNode>) {

@@ -34,7 +34,8 @@ const char* ActionName(const model::Action& action) {
                                            "set_node_pool_ready",
                                            "read_object",
                                            "write_pod_group",
-                                           "set_pod_group"};
+                                           "set_pod_group",
+                                           "set_kai_status"};
   static_assert(std::size(kNames) == std::variant_size_v<decltype(model::Action::what)>);
   return kNames[action.what.index()];
 }
@@ -62,6 +63,9 @@ std::string Describe(const model::Action& action) {
           return absl::StrCat("condition of pod group ", what.ns, "/", what.name);
         } else if constexpr (std::is_same_v<T, model::SetConditions>) {
           return absl::StrCat("conditions of ", model::KindTitle(what.kind), " ",
+                              model::Key(what.ns, what.name));
+        } else if constexpr (std::is_same_v<T, model::SetKaiStatus>) {
+          return absl::StrCat("counts of ", model::KindTitle(what.kind), " ",
                               model::Key(what.ns, what.name));
         } else if constexpr (std::is_same_v<T, model::CreateNodeRequest>) {
           return absl::StrCat("create node request ", what.request->meta.name);

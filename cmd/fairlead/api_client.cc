@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "kube/codec/codec.h"
+#include "kube/transport/url.h"
 
 namespace fairlead::cmd {
 namespace {
@@ -144,12 +145,30 @@ absl::StatusOr<Json> ApiClient::Get(const ObjectId& id) {
   return Send(std::move(request), id.Text());
 }
 
-absl::StatusOr<Json> ApiClient::Apply(const Json& manifest) {
+absl::StatusOr<std::vector<Json>> ApiClient::List(const std::string& path) {
+  constexpr char kPage[] = "500";
+  std::vector<Json> all;
+  std::string token;
+  do {
+    kube::HttpRequest request;
+    request.path = path;
+    kube::AddQuery(request.path, "limit", kPage);
+    if (!token.empty()) kube::AddQuery(request.path, "continue", token);
+    FAIRLEAD_ASSIGN_OR_RETURN(Json list, Send(std::move(request), path));
+    if (Json* const items = list.Find("items")) {
+      for (Json& item : items->items()) all.push_back(std::move(item));
+    }
+    token = list.TextAt({"metadata", "continue"});
+  } while (!token.empty());
+  return all;
+}
+
+absl::StatusOr<Json> ApiClient::Apply(const Json& manifest, const std::string& manager) {
   FAIRLEAD_ASSIGN_OR_RETURN(const ObjectId id, IdOf(manifest));
   FAIRLEAD_ASSIGN_OR_RETURN(const std::string path, PathOf(id));
   kube::HttpRequest request;
   request.method = "PATCH";
-  request.path = absl::StrCat(path, "?fieldManager=fairlead-day&force=true");
+  request.path = absl::StrCat(path, "?fieldManager=", manager, "&force=true");
   request.content_type = kube::kApplyPatch;
   request.body = manifest.Compact();
   request.traffic = kube::TrafficClass::kWrite;
@@ -157,11 +176,20 @@ absl::StatusOr<Json> ApiClient::Apply(const Json& manifest) {
 }
 
 absl::StatusOr<Json> ApiClient::Patch(const ObjectId& id, const Json& patch) {
+  return Patch(id, patch, kube::kMergePatch);
+}
+
+absl::StatusOr<Json> ApiClient::PatchJson(const ObjectId& id, const Json& operations) {
+  return Patch(id, operations, kube::kJsonPatch);
+}
+
+absl::StatusOr<Json> ApiClient::Patch(const ObjectId& id, const Json& patch,
+                                      const char* content_type) {
   FAIRLEAD_ASSIGN_OR_RETURN(std::string path, PathOf(id));
   kube::HttpRequest request;
   request.method = "PATCH";
   request.path = std::move(path);
-  request.content_type = kube::kMergePatch;
+  request.content_type = content_type;
   request.body = patch.Compact();
   request.traffic = kube::TrafficClass::kWrite;
   return Send(std::move(request), id.Text());

@@ -40,10 +40,14 @@ class ApiClient {
 
   absl::StatusOr<Json> GetPath(const std::string& path);
   absl::StatusOr<Json> Get(const ObjectId& id);
-  // Server-side apply with force, as field manager "fairlead-day". Returns the object.
-  absl::StatusOr<Json> Apply(const Json& manifest);
+  // All objects of a collection, page by page; the path may have a query.
+  absl::StatusOr<std::vector<Json>> List(const std::string& path);
+  // Server-side apply with force. Returns the object.
+  absl::StatusOr<Json> Apply(const Json& manifest, const std::string& manager = "fairlead-day");
   // A merge patch.
   absl::StatusOr<Json> Patch(const ObjectId& id, const Json& patch);
+  // A JSON patch (RFC 6902).
+  absl::StatusOr<Json> PatchJson(const ObjectId& id, const Json& operations);
   // Deletes in the background; OK if it is gone already. `grace_seconds` < 0: the object's own.
   absl::Status Delete(const ObjectId& id, int64_t grace_seconds = -1);
 
@@ -59,6 +63,7 @@ class ApiClient {
   };
   absl::StatusOr<Resource> Find(const std::string& api_version, const std::string& kind);
   absl::StatusOr<std::string> PathOf(const ObjectId& id);
+  absl::StatusOr<Json> Patch(const ObjectId& id, const Json& patch, const char* content_type);
   absl::StatusOr<Json> Send(kube::HttpRequest request, const std::string& what);
 
   kube::HttpTransport* transport_;

@@ -58,6 +58,20 @@ struct DrainPlanFlags {
 };
 absl::Status RunDrainPlan(const DrainPlanFlags& flags, std::ostream& out);
 
+// `fairlead migrate`, `migrate check` and `migrate back`: from KAI's scheduler to Fairlead, and
+// back.
+struct MigrateFlags {
+  ClusterFlags cluster;
+  std::string output = "table";       // of check
+  bool dry_run = false, yes = false;  // one of them, but for check
+  bool controllers = false;           // KAI's other controllers, too
+  std::string settle = "150s";
+};
+// Reads alone. FailedPrecondition if something is to be done first.
+absl::Status RunMigrateCheck(const MigrateFlags& flags, std::ostream& out);
+absl::Status RunMigrate(const MigrateFlags& flags, std::ostream& out);
+absl::Status RunMigrateBack(const MigrateFlags& flags, std::ostream& out);
+
 // `fairlead catalog`: the instance types that can be bought. Contacts no cluster.
 absl::Status RunCatalog(const CommonFlags& flags, std::ostream& out);
 

@@ -116,6 +116,7 @@ class CommandLine {
     AddTop();
     AddWhatIf();
     AddDrainPlan();
+    AddMigrate();
     AddReplay();
     AddCatalog();
     AddDay();
@@ -350,6 +351,83 @@ class CommandLine {
     sub->callback([this] { action_ = [this] { return RunDrainPlan(drain_plan_, std::cout); }; });
   }
 
+  static constexpr char kDryRunHelp[] = "Show the steps, and do nothing";
+  void AddMigrate() {
+    CLI::App* sub = app_.add_subcommand(
+        "migrate", "Let Fairlead take the place of KAI's scheduler, or go back");
+    AddCluster(*sub, migrate_.cluster);
+    AddMigrateSteps(*sub, "Do the steps");
+    sub->add_flag("--controllers", migrate_.controllers,
+                  "Stop KAI's other controllers, too: binder, pod-grouper, podgroup-controller, "
+                  "queue-controller");
+    sub->footer(
+        "Begin with `fairlead migrate check`. The steps: KAI's operator, node-scale-adjuster and\n"
+        "schedulers are scaled to 0, then KAI's scheduler name goes into Fairlead's "
+        "configuration, so\n"
+        "that never two schedulers serve it. Each step is looked at before the next one. Running "
+        "pods\n"
+        "are not touched, and nothing is deleted. The former values are in the ConfigMap\n"
+        "fairlead-migration beside Fairlead, and `migrate back` restores them. May be given "
+        "again.\n\n"
+        "Examples:\n"
+        "  fairlead migrate check\n"
+        "  fairlead migrate --dry-run\n"
+        "  fairlead migrate --yes\n"
+        "  fairlead migrate back --yes\n");
+    AddMigrateCheck(*sub);
+    AddMigrateBack(*sub);
+    sub->callback([this, sub] {
+      if (!sub->get_subcommands().empty()) return;
+      action_ = [this] { return RunMigrate(migrate_, std::cout); };
+    });
+  }
+
+  void AddMigrateSteps(CLI::App& app, const char* yes) {
+    app.add_flag("--dry-run", migrate_.dry_run, kDryRunHelp);
+    app.add_flag("--yes", migrate_.yes, yes);
+  }
+
+  void AddMigrateCheck(CLI::App& migrate) {
+    CLI::App* sub = migrate.add_subcommand(
+        "check", "What will be the same, what will differ, and what is to be done first");
+    AddCluster(*sub, migrate_.cluster);
+    sub->add_option("-o,--output", migrate_.output, kOutputHelp)->type_name(kOutputs);
+    sub->add_flag("--controllers", migrate_.controllers,
+                  "With KAI's other controllers stopped, too");
+    sub->footer(
+        "Reads KAI's Deployments, Config and SchedulingShards, Queues, PodGroups, Topologies, "
+        "webhooks,\n"
+        "PriorityClasses, the pods of its scheduler, and Fairlead's own configuration. Nothing is\n"
+        "written. Exit code 1 if something is to be done first.\n\n"
+        "Examples:\n"
+        "  fairlead migrate check\n"
+        "  fairlead migrate check -o json | jq '.findings[] | select(.matter == \"doFirst\")'\n");
+    sub->callback([this] { action_ = [this] { return RunMigrateCheck(migrate_, std::cout); }; });
+  }
+
+  void AddMigrateBack(CLI::App& migrate) {
+    CLI::App* sub =
+        migrate.add_subcommand("back", "Undo what `migrate` did: KAI's scheduler serves again");
+    AddCluster(*sub, migrate_.cluster);
+    AddMigrateSteps(*sub, "Undo the steps");
+    sub->add_option("--settle", migrate_.settle,
+                    "How long to wait until Fairlead has its changed file, before KAI's scheduler "
+                    "is started (default: 150s)")
+        ->type_name("DURATION")
+        ->check(NotBlank);
+    sub->footer(
+        "Restores what the ConfigMap fairlead-migration has, in reverse: first Fairlead's "
+        "configuration\n"
+        "loses KAI's scheduler name. A field that somebody else has changed since is left as it "
+        "is, "
+        "and\n"
+        "told with exit code 1. Pods that Fairlead has placed run on.\n\n"
+        "Examples:\n"
+        "  fairlead migrate back --dry-run\n"
+        "  fairlead migrate back --yes\n");
+    sub->callback([this] { action_ = [this] { return RunMigrateBack(migrate_, std::cout); }; });
+  }
+
   void AddReplay() {
     CLI::App* sub =
         app_.add_subcommand("replay", "The decisions of a journal, made again, and compared");
@@ -495,6 +573,7 @@ class CommandLine {
   TopFlags top_;
   WhatIfFlags what_if_;
   DrainPlanFlags drain_plan_;
+  MigrateFlags migrate_;
   ReplayFlags replay_;
   CatalogImportFlags catalog_import_;
   RunFlags run_;

@@ -23,6 +23,7 @@ class ConditionWrite {
   // The watch.
   void Show(Condition shown) {
     shown_ = std::move(shown);
+    if (attempts_.in_flight() && shown_.SaysTheSame(sent_)) seen_ = true;
     if (attempts_.started() && !attempts_.in_flight()) SettleIfShown();
   }
   [[nodiscard]] const Condition& shown() const { return shown_; }
@@ -51,7 +52,7 @@ class ConditionWrite {
     return true;
   }
   void Sent(Condition condition, absl::Time now, const WriteAttempts::Rules& rules) {
-    ended_ = false;
+    ended_ = seen_ = false;
     sent_ = std::move(condition);
     attempts_.Sent(now, rules);
   }
@@ -59,6 +60,7 @@ class ConditionWrite {
     // NotFound: the watch will say so.
     ended_ = absl::IsInvalidArgument(status) || absl::IsNotFound(status);
     if (attempts_.Answered(status, now, rules) == Outcome::kDone) SettleIfShown();
+    seen_ = false;
   }
   // After Answered(): when a repetition is due.
   [[nodiscard]] absl::Time due() const { return attempts_.due(); }
@@ -70,11 +72,13 @@ class ConditionWrite {
 
  private:
   void SettleIfShown() {
-    if (shown_.SaysTheSame(sent_)) attempts_.Settle();
+    if (seen_ || shown_.SaysTheSame(sent_)) attempts_.Settle();
   }
 
   Condition shown_, sent_;
   WriteAttempts attempts_;
+  // It was shown while its answer was awaited; since then somebody may have written another one.
+  bool seen_ = false;
   bool ended_ = false;  // the server calls what was sent invalid, or the object is gone
 };
 

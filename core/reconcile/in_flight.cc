@@ -58,6 +58,9 @@ std::optional<InFlight> WhatMatters(const model::Action& action) {
   if (const auto* write = std::get_if<model::SetConditions>(&action.what)) {
     return InFlightConditions{write->kind, model::Key(write->ns, write->name), write->uid};
   }
+  if (const auto* write = std::get_if<model::SetKaiStatus>(&action.what)) {
+    return InFlightKaiStatus{write->kind, model::Key(write->ns, write->name), write->uid};
+  }
   if (const auto* read = std::get_if<model::ReadObject>(&action.what)) {
     return InFlightRead{*read};
   }

@@ -49,6 +49,10 @@ struct InFlightConditions {
   model::Kind kind;
   std::string object, uid;  // "ns/name", or the name
 };
+struct InFlightKaiStatus {
+  model::Kind kind;
+  std::string object, uid;  // "ns/name", or the name
+};
 struct InFlightUsage {};
 struct InFlightTaint {
   std::string node_uid;
@@ -86,12 +90,12 @@ struct InFlightGroup {
 struct InFlightGroupOfPod {
   std::string key, uid;  // "ns/name" of the pod
 };
-using InFlight =
-    std::variant<InFlightEviction, InFlightRequest, InFlightProvider, InFlightReservation,
-                 InFlightPodDeletion, InFlightConfigMap, InFlightClaim, InFlightVolume,
-                 InFlightStatus, InFlightAnnotations, InFlightUsage, InFlightTaint,
-                 InFlightRequestEnd, InFlightAsk, InFlightGroupCondition, InFlightExtendedClaim,
-                 InFlightConditions, InFlightRead, InFlightGroup, InFlightGroupOfPod>;
+using InFlight = std::variant<InFlightEviction, InFlightRequest, InFlightProvider,
+                              InFlightReservation, InFlightPodDeletion, InFlightConfigMap,
+                              InFlightClaim, InFlightVolume, InFlightStatus, InFlightAnnotations,
+                              InFlightUsage, InFlightTaint, InFlightRequestEnd, InFlightAsk,
+                              InFlightGroupCondition, InFlightExtendedClaim, InFlightConditions,
+                              InFlightRead, InFlightGroup, InFlightGroupOfPod, InFlightKaiStatus>;
 
 class InFlightActions {
  public:

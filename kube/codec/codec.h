@@ -124,6 +124,9 @@ EncodedWrite EncodeCreatePodGroup(const model::PodGroup& group);
 EncodedWrite EncodePodGroupUpdate(const model::PodGroup& group);
 EncodedWrite EncodePodGroupOf(const model::SetPodGroup& action);
 EncodedWrite EncodePodGroupAnnotations(const model::SetPodGroupAnnotations& action);
+// Each list takes the place of the former one; an empty one removes it.
+EncodedWrite EncodeKaiStatus(const model::SetKaiStatus& action,
+                             StatusShape shape = StatusShape::kFields);
 EncodedWrite EncodeConditions(const model::SetConditions& action, absl::Time request_time);
 EncodedWrite EncodePodGroupScheduled(const model::SetPodGroupScheduled& action,
                                      absl::Time request_time);

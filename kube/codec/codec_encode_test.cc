@@ -361,6 +361,37 @@ TEST(EncodeTest, NodeRequestStatusReadsBackInEveryPhase) {
   }
 }
 
+TEST(EncodeTest, CountsReadBackAndLeaveTheRestOfTheStatus) {
+  const model::KaiCounts counts{{{"cpu", 1500}, {model::kGpuName, 250}}, {}, {{"memory", 1 << 20}}};
+  model::SetKaiStatus action{model::Kind::kPodGroup, "ns", "g", "u", counts, {}};
+  EncodedWrite write = EncodeKaiStatus(action);
+  EXPECT_EQ(write.path, "/apis/scheduling.run.ai/v2alpha2/namespaces/ns/podgroups/g/status");
+  EXPECT_EQ(write.content_type, kJsonPatch);
+  EXPECT_EQ(write.body, R"([{"op":"test","path":"/metadata/uid","value":"u"},{"op":"add",)"
+                        R"("path":"/status/resourcesStatus","value":{"allocated":{"cpu":"1500m",)"
+                        R"("nvidia.com/gpu":"250m"},"requested":{"memory":"1048576"}}}])");
+  absl::StatusOr<Object> object = DecodeObject(model::Kind::kPodGroup, kJson, Patched(write.body));
+  ASSERT_TRUE(object.ok()) << object.status();
+  EXPECT_EQ(std::get<model::PodGroup>(*object).resources_status, counts);
+  action.counts = {};
+  EXPECT_TRUE(absl::EndsWith(EncodeKaiStatus(action).body,
+                             R"("path":"/status/resourcesStatus","value":{}}])"));
+
+  action = {model::Kind::kQueue, "", "q", "u", counts, {"a", "b"}};
+  write = EncodeKaiStatus(action);
+  EXPECT_EQ(write.path, "/apis/scheduling.run.ai/v2/queues/q/status");
+  // A null removes what was there.
+  EXPECT_TRUE(absl::StrContains(
+      write.body, R"({"op":"add","path":"/status/allocatedNonPreemptible","value":null})"))
+      << write.body;
+  for (const StatusShape shape : {StatusShape::kFields, StatusShape::kWhole}) {
+    object = DecodeObject(model::Kind::kQueue, kJson, Patched(EncodeKaiStatus(action, shape).body));
+    ASSERT_TRUE(object.ok()) << object.status();
+    EXPECT_EQ(std::get<model::Queue>(*object).status, counts);
+    EXPECT_EQ(std::get<model::Queue>(*object).child_queues, action.child_queues);
+  }
+}
+
 TEST(EncodeTest, Deletes) {
   const EncodedWrite write = EncodeDeleteNodeRequest({"nr-1", "u"});
   EXPECT_EQ(write.method, "DELETE");

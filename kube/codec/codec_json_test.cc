@@ -180,6 +180,17 @@ TEST(PodGroupJsonTest, WhatASchedulingConditionSaysIsReadInBothForms) {
                                             "Unschedulable|m", "|m"}));
 }
 
+TEST(PodGroupJsonTest, TheCountsAreReadAndTheirFaultsHarmNothing) {
+  const auto group = Decode<model::PodGroup>(model::Kind::kPodGroup, R"({"spec":{},
+    "status":{"resourcesStatus":{"allocated":{"nvidia.com/gpu":"245222232n","cpu":"1"},
+      "allocatedNonPreemptible":null,"requested":{"cpu":"2","memory":"many"},"other":7}}})");
+  EXPECT_EQ(group.invalid, "");
+  EXPECT_EQ(model::Get(group.resources_status.allocated, model::kGpuName), 246) << "rounded up";
+  EXPECT_EQ(model::Get(group.resources_status.allocated, "cpu"), 1000);
+  EXPECT_TRUE(group.resources_status.allocated_non_preemptible.empty());
+  EXPECT_EQ(model::Get(group.resources_status.requested, "cpu"), 2000);
+}
+
 TEST(PodGroupJsonTest, SchedulingConditionsAreKeptAsTheyStand) {
   const auto group = Decode<model::PodGroup>(model::Kind::kPodGroup, R"({
     "status": {"schedulingConditions": [
@@ -214,6 +225,7 @@ TEST(QueueJsonTest, TheStatusIsReadAndItsFaultsHarmNothing) {
   EXPECT_EQ(model::Get(queue.status->allocated, "memory"), int64_t{1} << 30);
   EXPECT_EQ(model::Get(queue.status->allocated_non_preemptible, model::kGpuName), 1000);
   EXPECT_TRUE(queue.status->requested.empty());
+  EXPECT_EQ(queue.child_queues, std::vector<std::string>{"x"});
   EXPECT_FALSE(Decode<model::Queue>(model::Kind::kQueue, R"({"spec":{"resources":{}},"status":{}})")
                    .status.has_value());
 }

@@ -193,6 +193,29 @@ EncodedWrite EncodePodGroupScheduled(const model::SetPodGroupScheduled& action,
           kStrategicMergePatch, json.Take()};
 }
 
+EncodedWrite EncodeKaiStatus(const model::SetKaiStatus& action, StatusShape shape) {
+  const std::pair<absl::string_view, const model::ResourceList*> counts[] = {
+      {"allocated", &action.counts.allocated},
+      {"allocatedNonPreemptible", &action.counts.allocated_non_preemptible},
+      {"requested", &action.counts.requested}};
+  std::vector<StatusField> fields;
+  JsonWriter json;
+  if (action.kind == model::Kind::kPodGroup) {
+    json.BeginObject();
+    for (const auto& [name, amounts] : counts) {
+      if (!amounts->empty()) json.Key(name).Raw(Quantities(*amounts));
+    }
+    fields.push_back({"resourcesStatus", json.EndObject().Take()});
+  } else {
+    for (const auto& [name, amounts] : counts) fields.push_back({name, Quantities(*amounts)});
+    json.BeginArray();
+    for (const std::string& child : action.child_queues) json.String(child);
+    fields.push_back({"childQueues", json.EndArray().Take()});
+  }
+  return EncodeStatus(PathOf(action.kind, action.ns, action.name, "status"), action.uid, fields,
+                      shape);
+}
+
 // A merge patch replaces the list. Fairlead is its only writer.
 EncodedWrite EncodeConditions(const model::SetConditions& action, absl::Time request_time) {
   JsonWriter json;

@@ -205,6 +205,13 @@ void ReadSchedulingCondition(JsonReader& reader, JsonValue value, const FieldPat
   if (!said.message.empty()) out.message = std::move(said.message);
 }
 
+// Null if the field is none of them.
+model::ResourceList* CountOf(model::KaiCounts& counts, absl::string_view field) {
+  if (field == "allocated") return &counts.allocated;
+  if (field == "allocatedNonPreemptible") return &counts.allocated_non_preemptible;
+  return field == "requested" ? &counts.requested : nullptr;
+}
+
 // An invalid value in a status refuses no pod; so too in the status of a queue.
 void ReadPodGroupStatus(JsonReader& reader, JsonValue status, const FieldPath& path,
                         model::PodGroup& out) {
@@ -219,6 +226,11 @@ void ReadPodGroupStatus(JsonReader& reader, JsonValue status, const FieldPath& p
       reader.Items(v, at, [&](size_t i, JsonValue item) {
         ReadSchedulingCondition(reader, item, at.Item(i), out.scheduling_conditions.emplace_back());
       });
+    } else if (key == "resourcesStatus") {
+      reader.Fields(v, at, [&](absl::string_view field, JsonValue amounts) {
+        model::ResourceList* const list = CountOf(out.resources_status, field);
+        if (list != nullptr) reader.Quantities(amounts, at.Field(field), *list);
+      });
     }
   });
   reader.problems() = before;
@@ -229,14 +241,17 @@ void ReadQueueStatus(JsonReader& reader, JsonValue value, const FieldPath& path,
                      model::Queue& out) {
   const Problems before = reader.problems();
   reader.Fields(value, path, [&](absl::string_view key, JsonValue v) {
-    model::QueueStatus read = out.status.value_or(model::QueueStatus());
-    model::ResourceList* const list = key == "allocated" ? &read.allocated
-                                      : key == "allocatedNonPreemptible"
-                                          ? &read.allocated_non_preemptible
-                                      : key == "requested" ? &read.requested
-                                                           : nullptr;
+    const FieldPath at = path.Field(key);
+    if (key == "childQueues") {
+      reader.Items(v, at, [&](size_t i, JsonValue item) {
+        reader.String(item, at.Item(i), out.child_queues.emplace_back());
+      });
+      return;
+    }
+    model::KaiCounts read = out.status.value_or(model::KaiCounts());
+    model::ResourceList* const list = CountOf(read, key);
     if (list == nullptr) return;
-    reader.Quantities(v, path.Field(key), *list);
+    reader.Quantities(v, at, *list);
     out.status = std::move(read);
   });
   reader.problems() = before;

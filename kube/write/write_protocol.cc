@@ -388,6 +388,12 @@ struct Maker {
         PatchProtocol::Target{a.kind, PathOf(a.kind, a.ns, a.name), a.uid, false},
         [a](absl::Time now, StatusShape) { return EncodeConditions(a, now); });
   }
+  Result operator()(const model::SetKaiStatus& a) const {
+    return std::make_unique<PatchProtocol>(
+        absl::StrCat("counts of ", model::KindTitle(a.kind), " ", model::Key(a.ns, a.name)),
+        PatchProtocol::Target{a.kind, PathOf(a.kind, a.ns, a.name), a.uid, true},
+        [a](absl::Time, StatusShape shape) { return EncodeKaiStatus(a, shape); });
+  }
   Result operator()(const model::CreateNodeRequest& a) const {
     return Simple(absl::StrCat("create node request ", a.request->meta.name), Shape::kCreate,
                   [a](absl::Time) { return EncodeCreateNodeRequest(a.request); });

@@ -321,6 +321,11 @@ std::vector<Row> CustomStatusRows() {
   const auto group = [] {
     return What(model::SetPodGroupSchedulability{"ns", "g", "gu", "{}", "R", "m"});
   };
+  const auto counts = [] {
+    return What(model::SetKaiStatus{model::Kind::kQueue, "", "q", "qu", {}, {}});
+  };
+  static constexpr char kQueue[] = "/apis/scheduling.run.ai/v2/queues/q";
+  static constexpr char kQueueStatus[] = "/apis/scheduling.run.ai/v2/queues/q/status";
   static constexpr char kRequest[] = "/apis/fairlead.dev/v1alpha1/noderequests/r1";
   static constexpr char kRequestStatus[] = "/apis/fairlead.dev/v1alpha1/noderequests/r1/status";
   static constexpr char kGroup[] = "/apis/scheduling.run.ai/v2alpha2/namespaces/ns/podgroups/g";
@@ -347,6 +352,18 @@ std::vector<Row> CustomStatusRows() {
         {"GET", kGroup, named("g", "gu")}},
        absl::StatusCode::kOk,
        {"PATCH status", "GET g", "PATCH status", "GET g", "PATCH status"}},
+      {"CountsOfAQueueWithoutStatus",
+       counts,
+       {{"PATCH", kQueueStatus, kOk},
+        {"PATCH", kQueueStatus, refused, 1},
+        {"GET", kQueue, named("q", "qu")}},
+       absl::StatusCode::kOk,
+       {"PATCH status", "GET q", "PATCH status"}},
+      {"CountsOfAQueueMadeAgain",
+       counts,
+       {{"PATCH", kQueueStatus, refused}, {"GET", kQueue, named("q", "other")}},
+       absl::StatusCode::kFailedPrecondition,
+       {"PATCH status", "GET q"}},
       {"WrongInItself",
        request,
        {{"PATCH", kRequestStatus, ErrorReply(422, "Invalid", "status.phase: Unsupported value")},

@@ -19,6 +19,7 @@ struct Laner {
   WriteLane operator()(const model::SetPodGroupAnnotations&) const { return WriteLane::kStatus; }
   WriteLane operator()(const model::SetPodGroupScheduled&) const { return WriteLane::kStatus; }
   WriteLane operator()(const model::SetConditions&) const { return WriteLane::kStatus; }
+  WriteLane operator()(const model::SetKaiStatus&) const { return WriteLane::kStatus; }
   WriteLane operator()(const model::CreateNodeRequest&) const { return WriteLane::kNode; }
   WriteLane operator()(const model::UpdateNodeRequestStatus&) const { return WriteLane::kNode; }
   WriteLane operator()(const model::DeleteNodeRequest&) const { return WriteLane::kNode; }
@@ -69,6 +70,9 @@ struct ObjectNamer {
   std::string operator()(const model::SetPodGroupScheduled& a) const { return Group(a); }
   std::string operator()(const model::SetConditions& a) const {
     return absl::StrCat(model::KindTitle(a.kind), "/", model::Key(a.ns, a.name));
+  }
+  std::string operator()(const model::SetKaiStatus& a) const {
+    return a.kind == model::Kind::kPodGroup ? Group(a) : absl::StrCat("queue/", a.name);
   }
   std::string operator()(const model::CreateNodeRequest& a) const {
     return Request(a.request->meta.name);

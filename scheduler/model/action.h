@@ -155,6 +155,15 @@ struct SetConditions {
   std::optional<Buffer> buffer = {};
 };
 
+// The status that KAI's controllers write, as they do: of a PodGroup status.resourcesStatus, of a
+// Queue the three counts and the names of its child queues. The other fields of the status stay.
+struct SetKaiStatus {
+  Kind kind = Kind::kQueue;
+  std::string ns, name, uid;
+  KaiCounts counts;
+  std::vector<std::string> child_queues;  // of a Queue
+};
+
 // Boxed, because most actions are bindings, and an action is as large as its largest kind.
 struct CreateNodeRequest {
   Boxed<NodeRequest> request;  // meta.name set, no uid
@@ -307,7 +316,7 @@ struct Action {
                CreateGpuReservation, DeletePod, ApplyConfigMap, StoreUsage, ReserveClaim,
                DeallocateClaim, BindVolume, SelectVolumeNode, AskExtenders, NominateNode,
                CallPlugin, SetPodGroupScheduled, SetExtendedClaim, SetConditions, ReadObject,
-               WritePodGroup, SetPodGroup>
+               WritePodGroup, SetPodGroup, SetKaiStatus>
       what;
 };
 // Tens of thousands are made in one step.

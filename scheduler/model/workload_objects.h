@@ -34,11 +34,12 @@ struct QueueResource {
   friend bool operator==(const QueueResource&, const QueueResource&) = default;
 };
 
-// What KAI's queue controller has counted, in base units. Users compare it; decisions never read
-// it.
-struct QueueStatus {
+// What KAI's controllers count of a PodGroup and of a Queue, in base units: requests of the pods
+// that are on their nodes, the non-preemptible part of it, and requests of all pods that have not
+// ended. Users compare it; decisions never read it.
+struct KaiCounts {
   ResourceList allocated, allocated_non_preemptible, requested;
-  friend bool operator==(const QueueStatus&, const QueueStatus&) = default;
+  friend bool operator==(const KaiCounts&, const KaiCounts&) = default;
 };
 
 struct Queue {
@@ -51,8 +52,9 @@ struct Queue {
   std::vector<std::pair<std::string, QueueResource>> other;
   std::optional<absl::Duration> preempt_min_runtime;
   std::optional<absl::Duration> reclaim_min_runtime;
-  std::optional<QueueStatus> status;  // absent: not counted
-  std::string invalid;                // what is wrong with it; such a queue runs nothing
+  std::optional<KaiCounts> status;        // absent: not counted
+  std::vector<std::string> child_queues;  // of the status, in the object's order
+  std::string invalid;                    // what is wrong with it; such a queue runs nothing
 };
 
 struct TopologyConstraint {
@@ -143,6 +145,7 @@ struct PodGroup : PodGroupSpec {
   ObjectMeta meta;
   std::string schedulability_hash;  // status.schedulability.hash, as the API server has it
   std::vector<SchedulingCondition> scheduling_conditions;  // of status, as the API server has them
+  KaiCounts resources_status;                              // likewise
 };
 
 // PodGroup of scheduling.k8s.io/v1alpha2 (KEP-4671), the API server's own: read as a group of KAI's

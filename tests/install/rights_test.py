@@ -31,6 +31,7 @@ OF_USERS = "the kinds of a user's own; the tests have others"
 UNSEEN = {
     ("get", "", "pods"): LOST_ANSWER,
     ("get", "scheduling.run.ai", "podgroups"): READ_AFTER_REFUSAL,
+    ("get", "scheduling.run.ai", "queues"): READ_AFTER_REFUSAL,
     ("get", "scheduling.k8s.io", "podgroups"): READ_AFTER_REFUSAL,
     ("get", "fairlead.dev", "nodepools"): READ_AFTER_REFUSAL,
     ("get", "fairlead.dev", "noderequests"): READ_AFTER_REFUSAL,
