@@ -77,6 +77,8 @@ struct RunFlags {
   std::string audit_log;             // a file; empty: none, "-": standard output
   std::string journal;               // a folder; empty: none is recorded
   std::string metrics_bind_address;  // empty: as configured; "0": none
+  // dashboard_server.h; empty: no dashboard, and a token unless the address is a loopback one.
+  std::string dashboard_bind_address, dashboard_auth;
 };
 // `fairlead run`: runs until SIGTERM or SIGINT. SIGHUP reads configuration and catalogue again.
 absl::Status RunScheduler(const RunFlags& flags);
