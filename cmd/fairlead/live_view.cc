@@ -188,7 +188,9 @@ dashboard::TimelinePoint PointOf(const core::View& view) {
 }
 
 void LiveView::OnTick(const core::DecisionLoop& loop, absl::Time now) {
-  if (timeline_.Wants(now)) timeline_.Add(PointOf(loop.MakeView(now)));
+  // What waits and what queues have is known from a decision on; a standby makes none.
+  if (loop.stats().cycles == 0 || !timeline_.Wants(now)) return;
+  timeline_.Add(PointOf(loop.MakeView(now)));
 }
 
 void LiveView::OnStep(const core::DecisionLoop& /*loop*/, const core::StepResult& result,

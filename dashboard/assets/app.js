@@ -97,7 +97,7 @@ function tellRole() {
   const role = at('role');
   setText(role, snapshot.leads ? 'leader' : 'standby');
   role.className = `badge ${snapshot.leads ? 'leads' : 'standby'}`;
-  const standby = `This replica is a standby: it decides nothing${snapshot.leader ? `, ${snapshot.leader} leads` : ''}. It shows the cluster as it sees it; verdicts and events are the leader's to tell.`;
+  const standby = `This replica is a standby: it decides nothing${snapshot.leader ? `, ${snapshot.leader} leads` : ''}. It shows nodes and purchases; what queues use, what waits and the timeline are the leader's to tell.`;
   const starting = 'Not every kind of object has been listed yet.';
   tellBanner(!snapshot.leads ? standby : snapshot.synced ? '' : starting);
 }
