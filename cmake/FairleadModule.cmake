@@ -38,7 +38,7 @@ endfunction()
 #   integration-tests    what ctest labels integration and day run
 #   generated-headers    what clang-tidy needs
 function(fairlead_add_groups)
-  add_custom_target(programs DEPENDS fairlead fairlead-gpu-index fairlead-simtest fairlead-bench fairlead_conformance fairlead_replay)
+  add_custom_target(programs DEPENDS fairlead fairlead-gpu-index fairlead-simtest fairlead-bench fairlead_conformance fairlead_dashboard_page fairlead_replay)
   get_property(unit_tests GLOBAL PROPERTY FAIRLEAD_TESTS_unit)
   add_custom_target(unit-tests DEPENDS ${unit_tests})
   add_custom_target(integration-tests DEPENDS fairlead fairlead-gpu-index fairlead-head-to-head fairlead_integration

@@ -242,6 +242,16 @@ Totals DecisionLoop::Count() const {
   return totals;
 }
 
+std::vector<model::NodeRequest> DecisionLoop::NodeRequests() const {
+  std::vector<model::NodeRequest> requests;
+  for (const auto& [key, machine] : impl_->hook.machines().rows()) {
+    requests.push_back(machine.desired);
+  }
+  std::sort(requests.begin(), requests.end(),
+            [](const auto& a, const auto& b) { return a.meta.name < b.meta.name; });
+  return requests;
+}
+
 // Once for all events since the last decision: it looks at all queues.
 void DecisionLoop::Impl::TellOverQuota() {
   if (std::exchange(over_quota_told, true)) return;

@@ -144,6 +144,8 @@ class DecisionLoop {
   [[nodiscard]] View MakeView(absl::Time now) const;
   // Its numbers alone. O(queues + nodes + rows of waiting workloads).
   [[nodiscard]] Totals Count() const;
+  // As this loop wants them to be, in order of names; a copy, O(requests).
+  [[nodiscard]] std::vector<model::NodeRequest> NodeRequests() const;
 
   // The first broken invariant of state, ledger or hook, or empty. O(everything).
   [[nodiscard]] std::string CheckConsistency() const;

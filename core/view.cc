@@ -33,6 +33,11 @@ int64_t AmountIn(const model::ResourceList& list, const std::string& resource) {
                                      : amount;
 }
 
+int64_t GpuMilliOf(const model::PodSpec& spec) {
+  return model::SaturatingAdd(model::Get(spec.requests, model::kGpuName),
+                              spec.gpu_share.fraction_milli * spec.gpu_share.devices);
+}
+
 std::optional<QueueAmounts> RecordedOf(const model::Queue& queue, const std::string& resource) {
   if (!queue.status.has_value()) return std::nullopt;
   return QueueAmounts{AmountIn(queue.status->allocated, resource),
@@ -61,9 +66,12 @@ View ViewMaker::Make(absl::Time now) const {
   state.ForEachPod([&](const state::PodRecord& pod) {
     if (!pod.ours || pod.node == state::kNoId) return;
     const state::Workload& workload = state.workload(pod.workload);
+    const model::PodSpec& spec = *state.class_of(pod.id).spec;
     view.running.push_back({model::Key(pod.ns, pod.name), model::Key(workload.ns, workload.name),
                             state.QueueOf(pod), state.node(pod.node).name(),
-                            state::PodStatusName(pod.status)});
+                            state::PodStatusName(pod.status), GpuMilliOf(spec),
+                            model::Get(spec.requests, model::kCpuName),
+                            model::Get(spec.requests, model::kMemoryName)});
   });
   std::sort(view.running.begin(), view.running.end(),
             [](const RunningRow& a, const RunningRow& b) { return a.pod < b.pod; });
@@ -151,10 +159,19 @@ std::vector<QueueRow> ViewMaker::Queues() const {
 }
 
 void ViewMaker::AddNodes(View& view) const {
-  std::map<state::NodeId, int64_t> promised;
+  struct Promised {
+    int64_t pods = 0, gpu_milli = 0;
+  };
+  std::map<state::NodeId, Promised> promised;
   for (const engine::Waiting& entry : waiting) {
     for (const engine::Waiting::PodPromise& pod : entry.pods) {
-      if (pod.node != state::kNoId) ++promised[pod.node];
+      if (pod.node == state::kNoId) continue;
+      Promised& there = promised[pod.node];
+      ++there.pods;
+      // A pod that has gone since the last decision still counts, and requests nothing.
+      if (state.pod(pod.pod).id == state::kNoId) continue;
+      there.gpu_milli =
+          model::SaturatingAdd(there.gpu_milli, GpuMilliOf(*state.class_of(pod.pod).spec));
     }
   }
   for (const auto& [name, id] : state.nodes_by_name()) {
@@ -170,12 +187,14 @@ void ViewMaker::AddNodes(View& view) const {
     row.allocatable = node.allocatable.ToList(state.resource_names());
     row.used = node.used.ToList(state.resource_names());
     row.pods = static_cast<int64_t>(node.pods.size());
-    row.promised = promised[id];
+    row.promised = promised[id].pods;
+    row.promised_gpu_milli = promised[id].gpu_milli;
     if (machine != nullptr) {
       row.capacity_type = machine->desired.CapacityType();
       row.price_micro_usd_per_hour = machine->desired.price_micro_usd_per_hour;
       row.unneeded_since = machine->desired.unneeded_since;
       row.confirmed = machine->seen();
+      row.pool = machine->desired.pool;
     }
     view.nodes.push_back(std::move(row));
   }

@@ -1,5 +1,5 @@
 // The data that users and tools see of the core: queues, nodes, waiting workloads with reasons.
-// DecisionLoop::MakeView makes it; the command line, the live screen, the simulator and (later) the
+// DecisionLoop::MakeView makes it; the command line, the live screen, the simulator and the
 // dashboard print it. Thread-safety: plain values.
 #pragma once
 
@@ -59,8 +59,10 @@ struct NodeRow {
   bool confirmed = true;
   int64_t price_micro_usd_per_hour = 0;  // 0: unknown or not ours
   model::ResourceList allocatable, used;
-  int64_t pods = 0;      // ours and other schedulers', DaemonSets included
-  int64_t promised = 0;  // pods that will go there
+  int64_t pods = 0;                // ours and other schedulers', DaemonSets included
+  int64_t promised = 0;            // pods that will go there
+  int64_t promised_gpu_milli = 0;  // what these request, as RunningRow::gpu_milli
+  std::string pool = {};           // NodePool; empty: the built-in one, or not ours
   std::optional<absl::Time> unneeded_since;
 };
 
@@ -79,6 +81,8 @@ struct RunningRow {
   std::string pod;  // "namespace/name"
   std::string workload, queue, node;
   std::string status;  // "Binding", "Bound", "Running", "Releasing"
+  // What it requests: whole NVIDIA GPUs and fractions of them, milli-CPUs, bytes.
+  int64_t gpu_milli = 0, cpu_milli = 0, memory_bytes = 0;
 };
 
 // The past usage of queues, as far as fair shares take it into account.

@@ -70,5 +70,30 @@ TEST_F(TotalsTest, AreTheNumbersOfTheView) {
   ExpectTheNumbersOfTheView();
 }
 
+TEST_F(TotalsTest, RowsSayWhatPodsRequestAndOnWhichNodesTheyCount) {
+  Restart();
+  SyncAll();
+  Put(MakeQueue("a", "", kUnlimited, kUnlimited));
+  Put(MakeNode("own", 1));
+  Put(PodBuilder("ns", "runs").Queue("a").Gpus(1).Created(0).Build());
+  Put(PodBuilder("ns", "waits").Queue("a").Gpus(1).Created(1).Build());
+  const StepResult result = Step(1);
+  const auto created = Of<model::CreateNodeRequest>(result);
+  ASSERT_EQ(created.size(), 1u);
+  const std::string name = created[0].request->meta.name;
+  const std::vector<model::NodeRequest> requests = loop_->NodeRequests();
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_EQ(requests[0].meta.name, name);
+  EXPECT_EQ(requests[0].reason_workloads, std::vector<std::string>{"ns/waits"});
+  const View view = loop_->MakeView(At(1));
+  ASSERT_EQ(view.running.size(), 1u);
+  EXPECT_EQ(view.running[0].gpu_milli, 1000);
+  EXPECT_GT(view.running[0].cpu_milli, 0);
+  for (const NodeRow& node : view.nodes) {
+    EXPECT_EQ(node.promised_gpu_milli, node.name == "own" ? 0 : 1000) << node.name;
+  }
+  EXPECT_EQ(view.nodes.size(), 2u);
+}
+
 }  // namespace
 }  // namespace fairlead::core::testing

@@ -22,8 +22,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 
 namespace fairlead::server {
 namespace {
@@ -59,11 +62,25 @@ struct Shared {
 Answer MakeAnswer(const Response& response, unsigned version, bool keep_alive) {
   Answer answer(static_cast<http::status>(response.status), version);
   answer.set(http::field::content_type, response.content_type);
-  answer.set(http::field::cache_control, "no-store");
-  answer.body() = response.body;
+  // A client that keeps the answer asks each time whether it is still the same.
+  answer.set(http::field::cache_control, response.etag.empty() ? "no-store" : "no-cache");
+  if (!response.etag.empty()) answer.set(http::field::etag, response.etag);
+  for (const auto& [name, value] : response.headers) answer.set(name, value);
   answer.keep_alive(keep_alive);
+  if (response.status == 304) return answer;  // without a length: that of the body is not told
+  answer.body() = response.body;
   answer.prepare_payload();
   return answer;
+}
+
+// Whether If-None-Match names the ETag (RFC 9110, 13.1.2: compared weakly).
+bool Names(absl::string_view if_none_match, absl::string_view etag) {
+  for (absl::string_view one : absl::StrSplit(if_none_match, ',')) {
+    one = absl::StripAsciiWhitespace(one);
+    absl::ConsumePrefix(&one, "W/");
+    if (one == etag || one == "*") return true;
+  }
+  return false;
 }
 
 Response Error(int status, std::string text) {
@@ -169,6 +186,10 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
     if (request.method() != http::verb::get && request.method() != http::verb::head) {
       return Respond(Error(405, "only GET and HEAD"));
     }
+    if (const auto asked = shared_->options.requests.find(path);
+        asked != shared_->options.requests.end()) {
+      return RespondSlowly([asked, about = About()] { return asked->second(about); });
+    }
     const auto handler = shared_->handlers.find(path);
     if (handler == shared_->handlers.end()) return Respond(Error(404, "not found"));
     const std::string query = Query();
@@ -195,6 +216,13 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
   [[nodiscard]] std::string Path() const {
     return std::string(Target().substr(0, Target().find('?')));
   }
+  [[nodiscard]] std::string Field(http::field name) const {
+    const auto value = parser_->get()[name];
+    return {value.data(), value.size()};
+  }
+  [[nodiscard]] Request About() const {
+    return {Query(), Field(http::field::host), Field(http::field::authorization)};
+  }
   [[nodiscard]] std::string Query() const {
     const size_t mark = Target().find('?');
     return mark == absl::string_view::npos ? "" : std::string(Target().substr(mark + 1));
@@ -204,6 +232,12 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
   void Respond(const Response& response) {
     const auto& request = parser_->get();
     const bool keep_alive = request.keep_alive() && !response.close;
+    if (response.status == 200 && !response.etag.empty() &&
+        Names(Field(http::field::if_none_match), response.etag)) {
+      Response same = response;
+      same.status = 304;
+      return Write(MakeAnswer(same, request.version(), keep_alive));
+    }
     Answer answer = MakeAnswer(response, request.version(), keep_alive);
     if (request.method() == http::verb::head) answer.body().clear();  // Content-Length stays
     Write(std::move(answer));
@@ -267,6 +301,12 @@ absl::StatusOr<BindAddress> ParseBindAddress(absl::string_view text) {
         absl::StrCat("address \"", text, "\": the host must be an IP address"));
   }
   return address;
+}
+
+bool IsLoopback(const BindAddress& address) {
+  beast::error_code error;
+  const asio::ip::address host = asio::ip::make_address(address.host, error);
+  return !error && host.is_loopback();
 }
 
 class HttpServer::Impl {

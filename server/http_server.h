@@ -1,5 +1,5 @@
-// A small HTTP/1.1 server for health, metrics, the protocol of scheduler extenders and webhooks:
-// GET and HEAD, and POST where a handler takes a body; a handler per path.
+// A small HTTP/1.1 server for health, metrics, the dashboard, webhooks and the protocol of scheduler
+// extenders: GET and HEAD, and POST where a handler takes a body; a handler per path.
 //
 // All resources are bounded. A connection beyond the limit takes the place of the one that has been
 // idle for longest, so clients that hold connections open do not keep probes out. A request's
@@ -7,10 +7,10 @@
 // answer that the client reads too slowly ends the connection. It speaks plain text, or TLS with
 // the certificate of the options; clients are not authenticated.
 //
-// Handlers run on the server's one thread, one at a time; those of `slow_paths`, and all that take
-// a body, run on others (`slow_threads`), so that they delay only each other. Answers: 404 for a
-// path without handler, 405 for other methods, 400 for invalid HTTP, 413 and 431 for too large
-// requests.
+// Handlers run on the server's one thread, one at a time; those of `slow_paths`, of `requests`, and
+// all that take a body, run on others (`slow_threads`), so that they delay only each other. Answers:
+// 404 for a path without handler, 405 for other methods, 400 for invalid HTTP, 413 and 431 for too
+// large requests; 304 without a body if the request's If-None-Match has the ETag of a 200.
 //
 // Ownership: owns its thread and sockets; objects that the handlers use must outlive the server.
 // Thread-safety: every method from any thread but the handlers'. Two handlers may run at the same
@@ -23,6 +23,8 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -36,15 +38,25 @@ struct Response {
   std::string content_type = "text/plain; charset=utf-8";
   std::string body;
   bool close = false;  // the connection after this answer, so that the client opens another one
+  // Quoted, as in the header ETag. Empty: clients may not keep the answer.
+  std::string etag = {};
+  std::vector<std::pair<std::string, std::string>> headers = {};  // others; no line breaks in them
+};
+// What a handler is told that needs headers; a missing one is empty.
+struct Request {
+  std::string query;  // after the '?', as sent
+  std::string host, authorization;
 };
 // `query` is the text after the '?', as sent.
 using Handler = std::function<Response(absl::string_view query)>;
+using RequestHandler = std::function<Response(const Request& request)>;
 using BodyHandler = std::function<Response(absl::string_view body)>;
 
 struct HttpServerOptions {
   size_t connections_max = 64;               // at least 1
   std::set<std::string> slow_paths;          // whose handlers may block
   std::map<std::string, BodyHandler> posts;  // by path: these take POST alone, and may block
+  std::map<std::string, RequestHandler> requests = {};  // by path: GET and HEAD, and may block
   size_t header_bytes_max = 8 << 10;
   size_t body_bytes_max = size_t{64} << 20;
   absl::Duration read_timeout = absl::Seconds(10);       // for the next request on a connection
@@ -60,6 +72,8 @@ struct BindAddress {
 };
 // "127.0.0.1:8080", ":8080", "[::1]:8080". InvalidArgument if it is none of these.
 absl::StatusOr<BindAddress> ParseBindAddress(absl::string_view text);
+// True if only programs of this machine (in a cluster: of this pod) reach the address.
+bool IsLoopback(const BindAddress& address);
 
 class HttpServer {
  public:

@@ -101,6 +101,79 @@ TEST_F(HttpServerTest, AnswersWithTheHandlerOfThePath) {
   EXPECT_THAT(head, Not(HasSubstr("hung")));
 }
 
+TEST_F(HttpServerTest, AHandlerOfRequestsIsToldHeaders) {
+  HttpServerOptions options;
+  options.requests["/who"] = [](const Request& request) {
+    Response response;
+    response.body = absl::StrCat(request.query, "|", request.host, "|", request.authorization);
+    response.headers = {{"X-Content-Type-Options", "nosniff"}};
+    return response;
+  };
+  Start(options);
+  const std::string answer =
+      Ask("GET /who?q HTTP/1.1\r\nHost: h:1\r\nauthorization: Bearer t\r\n"
+          "Connection: close\r\n\r\n");
+  EXPECT_THAT(answer, HasSubstr("\r\n\r\nq|h:1|Bearer t"));
+  EXPECT_THAT(answer, HasSubstr("X-Content-Type-Options: nosniff\r\n"));
+  EXPECT_THAT(answer, HasSubstr("Cache-Control: no-store\r\n"));
+  EXPECT_THAT(Ask("GET /who HTTP/1.0\r\n\r\n"), HasSubstr("\r\n\r\n||"));
+  EXPECT_THAT(Get("/who", "PUT"), StartsWith("HTTP/1.1 405"));
+  EXPECT_THAT(Get("/who", "HEAD"), HasSubstr("Content-Length: 3\r\n"));
+}
+
+TEST_F(HttpServerTest, WhatTheClientHasIsNotSentAgain) {
+  HttpServerOptions options;
+  options.requests["/page"] = [](const Request& request) {
+    Response response;
+    if (!request.query.empty()) response.status = 503;
+    response.body = "content";
+    response.etag = "\"v1\"";
+    return response;
+  };
+  Start(options);
+  const auto ask = [&](const std::string& etag, const std::string& target = "/page") {
+    return Ask(absl::StrCat("GET ", target, " HTTP/1.1\r\nHost: x\r\nIf-None-Match: ", etag,
+                            "\r\nConnection: close\r\n\r\n"));
+  };
+  const std::string first = ask("\"v0\"");
+  EXPECT_THAT(first, StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(first, HasSubstr("ETag: \"v1\"\r\n"));
+  EXPECT_THAT(first, HasSubstr("Cache-Control: no-cache\r\n"));
+  for (const char* same : {"\"v1\"", "W/\"v1\"", "\"v0\", \"v1\"", "*"}) {
+    const std::string again = ask(same);
+    EXPECT_THAT(again, StartsWith("HTTP/1.1 304")) << same;
+    EXPECT_THAT(again, Not(HasSubstr("content"))) << same;
+    EXPECT_THAT(again, HasSubstr("ETag: \"v1\"\r\n")) << same;
+  }
+  EXPECT_THAT(ask("\"v1\"", "/page?fails"), StartsWith("HTTP/1.1 503")) << "an error is told";
+}
+
+// The answer 304 has no body, so the next answer on the connection follows at once.
+TEST_F(HttpServerTest, AConnectionGoesOnAfter304) {
+  HttpServerOptions options;
+  options.requests["/page"] = [](const Request&) {
+    Response response;
+    response.body = "content";
+    response.etag = "\"v1\"";
+    return response;
+  };
+  Start(options);
+  const std::string all =
+      Ask("GET /page HTTP/1.1\r\nHost: x\r\nIf-None-Match: \"v1\"\r\n\r\n"
+          "GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(all, HasSubstr("HTTP/1.1 304"));
+  EXPECT_THAT(all, HasSubstr("\r\n\r\nHTTP/1.1 200 OK"));
+}
+
+TEST(BindAddressTest, LoopbackIsTold) {
+  for (const char* near : {"127.0.0.1:1", "127.9.9.9:1", "[::1]:1"}) {
+    EXPECT_TRUE(IsLoopback(*ParseBindAddress(near))) << near;
+  }
+  for (const char* far : {":1", "0.0.0.0:1", "10.0.0.1:1", "[::]:1", "[fe80::1]:1"}) {
+    EXPECT_FALSE(IsLoopback(*ParseBindAddress(far))) << far;
+  }
+}
+
 TEST_F(HttpServerTest, AConnectionServesManyRequests) {
   Start();
   const std::string one = "GET /echo?n HTTP/1.1\r\nHost: x\r\n\r\n";

@@ -29,8 +29,8 @@
 // It needs only the thread that calls Turn: tests and simulations advance time by hand.
 //
 // Ownership: transport, timers, clock, catalogue, logger and observer outlive it. Thread-safety:
-// Stop, Post, Alive, GetStats, Collect and AskGuest from any thread; Run once, by the thread that
-// becomes the owner of all decisions; the observer is called on that thread.
+// Stop, Post, Look, Alive, GetStats, Collect and AskGuest from any thread; Run once, by the thread
+// that becomes the owner of all decisions; the observer is called on that thread.
 #pragma once
 
 #include <atomic>
@@ -40,6 +40,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -171,6 +172,12 @@ class Application final : private hook::ProviderListener {
 
   // Runs a task on the owner's thread, between two decisions. Any thread.
   void Post(std::function<void()> task) { tasks_->Post(std::move(task)); }
+
+  // Lets the task look at the decisions on the owner's thread, between two of them, once Begin is
+  // done. Any thread. After the end it is dropped.
+  void Look(std::function<void(const core::DecisionLoop& loop, absl::Time now)> task) {
+    tasks_->Post([this, task = std::move(task)] { task(*loop_, Now()); });
+  }
 
   // Runs with these options from now on. On the owner's thread, between Begin and End. The lease,
   // the identity and the providers stay; a null catalogue keeps the current one. InvalidArgument if

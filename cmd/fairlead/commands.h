@@ -88,11 +88,14 @@ struct RunFlags {
   std::vector<std::string> scheduler_names;  // empty: as configured
   std::string identity;                      // empty: host name and a random part
   std::string log_level = "info", log_format = "logfmt";
-  std::string audit_log;                // a file; empty: none, "-": standard output
-  std::string journal;                  // a folder; empty: none is recorded
-  std::string metrics_bind_address;     // empty: as configured; "0": none
-  std::string webhook_bind_address;     // empty, "0": none
-  std::string webhook_certificate_dir;  // empty: the program makes its own certificate
+  std::string audit_log;             // a file; empty: none, "-": standard output
+  std::string journal;               // a folder; empty: none is recorded
+  std::string metrics_bind_address;  // empty: as configured; "0": none
+  std::string webhook_bind_address;  // empty, "0": none
+  // Empty: the program makes its own certificate.
+  std::string webhook_certificate_dir;
+  // dashboard_server.h; empty: no dashboard, and a token unless the address is a loopback one.
+  std::string dashboard_bind_address, dashboard_auth;
 };
 // `fairlead run`: runs until SIGTERM or SIGINT. SIGHUP reads configuration and catalogue again.
 absl::Status RunScheduler(const RunFlags& flags);

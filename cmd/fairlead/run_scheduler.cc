@@ -20,10 +20,13 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "cmd/fairlead/app.h"
+#include "cmd/fairlead/app_observers.h"
 #include "cmd/fairlead/commands.h"
+#include "cmd/fairlead/dashboard_server.h"
 #include "cmd/fairlead/guest_handlers.h"
 #include "cmd/fairlead/health.h"
 #include "cmd/fairlead/journal_file.h"
+#include "cmd/fairlead/live_view.h"
 #include "cmd/fairlead/log_writer.h"
 #include "cmd/fairlead/metrics.h"
 #include "cmd/fairlead/reloader.h"
@@ -289,6 +292,21 @@ absl::StatusOr<std::unique_ptr<Webhook>> ServeWebhooks(const RunFlags& flags,
   return webhook;
 }
 
+// Null without settings.
+absl::StatusOr<std::unique_ptr<DashboardServer>> ServeDashboard(
+    const std::optional<DashboardSettings>& settings, const DashboardServer::Ports& ports,
+    Logger& logger) {
+  if (!settings.has_value()) return nullptr;
+  FAIRLEAD_ASSIGN_OR_RETURN(std::unique_ptr<DashboardServer> page,
+                            DashboardServer::Start(*settings, ports));
+  logger.Info("serving the dashboard",
+              {{"port", page->port()}, {"auth", settings->needs_token ? "token" : "none"}});
+  if (!settings->needs_token && !server::IsLoopback(settings->address)) {
+    logger.Warning("whoever reaches the dashboard may read it: --dashboard-auth=none");
+  }
+  return page;
+}
+
 void LogStart(const Connection& connection, const AppOptions& options, Logger& logger) {
   logger.Info("starting",
               {{"version", kVersion},
@@ -313,6 +331,9 @@ absl::Status RunScheduler(const RunFlags& flags) {
                             ServedAt(configuration.metrics_bind_address));
   FAIRLEAD_RETURN_IF_ERROR(ServedAt(configuration.guests_bind_address).status());
   FAIRLEAD_ASSIGN_OR_RETURN(const auto webhook_address, ServedAt(flags.webhook_bind_address));
+  FAIRLEAD_ASSIGN_OR_RETURN(
+      const std::optional<DashboardSettings> dashboard,
+      ParseDashboardFlags(flags.dashboard_bind_address, flags.dashboard_auth));
 
   // Before the first thread starts, so that all threads leave the signals to the watcher.
   SignalTarget target;
@@ -341,6 +362,10 @@ absl::Status RunScheduler(const RunFlags& flags) {
   std::unique_ptr<guests::Service> guests;
   std::function<void()> serve_guests;
   WebhookCache webhook_cache;
+  LiveView live_view;
+  AppObservers observers;
+  if (webhook_address.has_value()) observers.Add(&webhook_cache);
+  if (dashboard.has_value()) observers.Add(&live_view);
   Application application(
       {&connection->transport(), &connection->transport(), &connection->clock(),
        usage_database == nullptr ? nullptr : &usage_database->transport(),
@@ -356,7 +381,7 @@ absl::Status RunScheduler(const RunFlags& flags) {
        audit == nullptr ? AuditLog::Sink(nullptr)
                         : [&audit](absl::string_view line) { audit->Write(line); },
        journal.recorder.get()},
-      options, &settings.catalog, &logger, webhook_address.has_value() ? &webhook_cache : nullptr);
+      options, &settings.catalog, &logger, &observers);
   Reloader reloader(std::move(watch), &application, &logger, [&flags](core::Options& changed) {
     if (!flags.scheduler_names.empty()) {
       core::SetSchedulerNames(flags.scheduler_names, changed.state);
@@ -377,6 +402,11 @@ absl::Status RunScheduler(const RunFlags& flags) {
             {.slow_paths = {"/metrics"}, .posts = GuestHandlers(application)}));
     logger.Info("serving /livez, /readyz and /metrics", {{"port", http->port()}});
   }
+  FAIRLEAD_ASSIGN_OR_RETURN(
+      const std::unique_ptr<DashboardServer> page,
+      ServeDashboard(dashboard,
+                     {&application, &live_view, &connection->transport(), &connection->clock()},
+                     logger));
   // The leader alone listens: a connection that a standby refuses finds the leader in the end.
   serve_guests = [&] {
     absl::StatusOr<std::unique_ptr<guests::Service>> served =

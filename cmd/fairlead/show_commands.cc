@@ -132,7 +132,7 @@ absl::Status RunTop(const TopFlags& flags, std::ostream& out) {
       const Snapshot snapshot,
       JudgeOnce(objects.events, options, opened.settings->catalog, now, objects.usage));
   TellNotes(objects.missing_kinds, objects.notes);
-  const Top top = TopOf(snapshot.view, objects.events, order);
+  const Top top = TopOf(snapshot.view, order);
   out << (IsTable(opened.format) ? TopText(top, static_cast<size_t>(flags.limit))
                                  : Render(TopJson(top), opened.format));
   return absl::OkStatus();

@@ -26,24 +26,18 @@ constexpr OrderName kOrders[] = {
     {TopOrder::kName, "name"},
 };
 
-int64_t GpuMilliOf(const model::Pod& pod) {
-  return model::Get(pod.spec.requests, model::kGpuName) +
-         pod.spec.gpu_share.fraction_milli * pod.spec.gpu_share.devices;
-}
-
 int64_t PartOf(int64_t amount, int64_t whole) {
   if (whole <= 0 || amount <= 0) return 0;
   if (amount >= whole) return kWhole;
   return static_cast<int64_t>(absl::int128(amount) * kWhole / whole);
 }
 
-int64_t WeightOn(const core::NodeRow& node, const model::Pod& pod) {
+int64_t WeightOn(const core::NodeRow& node, const core::RunningRow& pod) {
   const auto part = [&](const char* resource, int64_t amount) {
     return PartOf(amount, model::Get(node.allocatable, resource));
   };
-  return std::max({part(model::kGpuName, GpuMilliOf(pod)),
-                   part(model::kCpuName, model::Get(pod.spec.requests, model::kCpuName)),
-                   part(model::kMemoryName, model::Get(pod.spec.requests, model::kMemoryName))});
+  return std::max({part(model::kGpuName, pod.gpu_milli), part(model::kCpuName, pod.cpu_milli),
+                   part(model::kMemoryName, pod.memory_bytes)});
 }
 
 int64_t KeyOf(const Holder& holder, TopOrder order) {
@@ -126,20 +120,12 @@ absl::StatusOr<TopOrder> ParseTopOrder(absl::string_view name) {
       absl::StrCat("--sort ", name, ": must be gpus, cpu, memory, price, pods, waiting or name"));
 }
 
-Top TopOf(const core::View& view, const std::vector<model::ClusterEvent>& events, TopOrder order) {
-  std::map<std::string, const model::Pod*> pods;
-  for (const model::ClusterEvent& event : events) {
-    const auto* upsert = std::get_if<model::Upsert>(&event);
-    const auto* pod = upsert == nullptr ? nullptr : std::get_if<model::Pod>(&upsert->object);
-    if (pod != nullptr) pods.emplace(model::Key(pod->meta), pod);
-  }
+Top TopOf(const core::View& view, TopOrder order) {
   std::map<std::string, const core::NodeRow*> nodes;
   for (const core::NodeRow& node : view.nodes) nodes.emplace(node.name, &node);
   const auto weight_of = [&](const core::RunningRow& row) -> int64_t {
-    const auto pod = pods.find(row.pod);
     const auto node = nodes.find(row.node);
-    if (pod == pods.end() || node == nodes.end()) return 0;
-    return WeightOn(*node->second, *pod->second);
+    return node == nodes.end() ? 0 : WeightOn(*node->second, row);
   };
   std::map<std::string, int64_t> weights;  // by node
   for (const core::RunningRow& row : view.running) weights[row.node] += weight_of(row);
@@ -148,7 +134,6 @@ Top TopOf(const core::View& view, const std::vector<model::ClusterEvent>& events
   top.price_micro_usd_per_hour = top.idle_micro_usd_per_hour = view.price_micro_usd_per_hour;
   Counter counter;
   for (const core::RunningRow& row : view.running) {
-    const auto pod = pods.find(row.pod);
     const auto node = nodes.find(row.node);
     int64_t price = 0;
     if (node != nodes.end()) {
@@ -159,10 +144,9 @@ Top TopOf(const core::View& view, const std::vector<model::ClusterEvent>& events
     counter.Add(row.workload, row.queue, [&](Holder& holder) {
       ++holder.pods;
       holder.price_micro_usd_per_hour += price;
-      if (pod == pods.end()) return;
-      holder.gpu_milli += GpuMilliOf(*pod->second);
-      holder.cpu_milli += model::Get(pod->second->spec.requests, model::kCpuName);
-      holder.memory_bytes += model::Get(pod->second->spec.requests, model::kMemoryName);
+      holder.gpu_milli += row.gpu_milli;
+      holder.cpu_milli += row.cpu_milli;
+      holder.memory_bytes += row.memory_bytes;
     });
   }
   for (const core::WaitingRow& row : view.waiting) {

@@ -12,7 +12,7 @@
 //              "pricePerHourUSD"}],
 //   "workloads":[{"name","queue","pods","waitingPods","used","pricePerHourUSD"}]}
 //
-// Thread-safety: pure functions. Complexity: O(rows of the view + pods).
+// Thread-safety: pure functions. Complexity: O(rows of the view).
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,6 @@
 #include "absl/strings/string_view.h"
 #include "core/view.h"
 #include "document/json.h"
-#include "scheduler/model/cluster_event.h"
 
 namespace fairlead::cmd {
 
@@ -45,8 +44,7 @@ struct Top {
   int64_t price_micro_usd_per_hour = 0, idle_micro_usd_per_hour = 0;
 };
 
-// `events` have the pods, as ReadCluster lists them.
-Top TopOf(const core::View& view, const std::vector<model::ClusterEvent>& events, TopOrder order);
+Top TopOf(const core::View& view, TopOrder order);
 
 // At most `rows` workloads.
 std::string TopText(const Top& top, size_t rows);

@@ -10,28 +10,25 @@ namespace {
 
 using ::testing::HasSubstr;
 
-model::Upsert PodWith(const std::string& name, int64_t gpu_milli, int64_t cpu_milli) {
-  model::Pod pod;
-  pod.meta.ns = "research";
-  pod.meta.name = name;
-  pod.spec.requests = {
-      {"cpu", cpu_milli}, {"memory", testing::kGiB}, {"nvidia.com/gpu", gpu_milli}};
-  return model::Upsert{std::move(pod)};
-}
+struct Requested {
+  std::string name;
+  int64_t gpu_milli = 0, cpu_milli = 0;
+};
 
-// One node at $1 with 4 CPUs and 1 GPU: `big` has the GPU, `small` one CPU.
-core::View OneNode(std::vector<std::string> pods) {
+// One node at $1 with 4 CPUs and 1 GPU.
+core::View OneNode(const std::vector<Requested>& pods) {
   core::View view;
   view.nodes = {testing::MakeNode("fl-3", "Ready", 1, 1'000'000)};
   view.price_micro_usd_per_hour = 1'000'000;
-  for (const std::string& pod : pods) {
-    view.running.push_back({"research/" + pod, "research/" + pod, "research", "fl-3", "Running"});
+  for (const Requested& pod : pods) {
+    view.running.push_back({"research/" + pod.name, "research/" + pod.name, "research", "fl-3",
+                            "Running", pod.gpu_milli, pod.cpu_milli, testing::kGiB});
   }
   return view;
 }
 
 TEST(TopTest, AHalfUsedNodeIsHalfIdle) {
-  const Top top = TopOf(OneNode({"small"}), {PodWith("small", 0, 2000)}, TopOrder::kGpus);
+  const Top top = TopOf(OneNode({{"small", 0, 2000}}), TopOrder::kGpus);
   ASSERT_EQ(top.workloads.size(), 1u);
   EXPECT_EQ(top.workloads[0].price_micro_usd_per_hour, 500'000);
   EXPECT_EQ(top.idle_micro_usd_per_hour, 500'000);
@@ -39,8 +36,7 @@ TEST(TopTest, AHalfUsedNodeIsHalfIdle) {
 }
 
 TEST(TopTest, PodsThatExceedANodeTogetherPayAllOfItInProportion) {
-  const Top top = TopOf(OneNode({"big", "small"}),
-                        {PodWith("big", 1000, 1000), PodWith("small", 0, 4000)}, TopOrder::kName);
+  const Top top = TopOf(OneNode({{"big", 1000, 1000}, {"small", 0, 4000}}), TopOrder::kName);
   EXPECT_EQ(top.workloads[0].price_micro_usd_per_hour, 500'000);
   EXPECT_EQ(top.workloads[1].price_micro_usd_per_hour, 500'000);
   EXPECT_EQ(top.queues[0].price_micro_usd_per_hour, 1'000'000);
@@ -48,12 +44,10 @@ TEST(TopTest, PodsThatExceedANodeTogetherPayAllOfItInProportion) {
 }
 
 TEST(TopTest, TheOrderIsThatOfTheKeyThenOfNames) {
-  const core::View view = OneNode({"a", "b", "c"});
-  const std::vector<model::ClusterEvent> pods = {PodWith("a", 0, 2000), PodWith("b", 1000, 1000),
-                                                 PodWith("c", 0, 2000)};
+  const core::View view = OneNode({{"a", 0, 2000}, {"b", 1000, 1000}, {"c", 0, 2000}});
   const auto names = [&](TopOrder order) {
     std::string text;
-    for (const Holder& holder : TopOf(view, pods, order).workloads) text += holder.name.back();
+    for (const Holder& holder : TopOf(view, order).workloads) text += holder.name.back();
     return text;
   };
   EXPECT_EQ(names(TopOrder::kGpus), "bac");
@@ -62,9 +56,9 @@ TEST(TopTest, TheOrderIsThatOfTheKeyThenOfNames) {
   EXPECT_EQ(names(TopOrder::kPods), "abc");
 }
 
-TEST(TopTest, WhatWaitsCountsAndAPodThatIsNotListedDoesNot) {
+TEST(TopTest, WhatWaitsCountsAndAPodThatRequestsNothingPaysNothing) {
   core::View view = testing::SampleView();  // one pod runs, one pod and a gang of two wait
-  const Top top = TopOf(view, {}, TopOrder::kWaiting);
+  const Top top = TopOf(view, TopOrder::kWaiting);
   ASSERT_EQ(top.workloads.size(), 3u);
   EXPECT_EQ(top.workloads[0].name, "serving/chat");
   EXPECT_EQ(top.workloads[0].waiting_pods, 2);
@@ -75,8 +69,7 @@ TEST(TopTest, WhatWaitsCountsAndAPodThatIsNotListedDoesNot) {
 }
 
 TEST(TopTest, TextAndJson) {
-  const Top top = TopOf(OneNode({"big", "small"}),
-                        {PodWith("big", 1000, 1000), PodWith("small", 0, 1000)}, TopOrder::kGpus);
+  const Top top = TopOf(OneNode({{"big", 1000, 1000}, {"small", 0, 1000}}), TopOrder::kGpus);
   const std::string text = TopText(top, 1);
   EXPECT_THAT(text, HasSubstr("research/big  research"));
   EXPECT_THAT(text, HasSubstr("... and 1 more"));

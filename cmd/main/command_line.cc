@@ -198,6 +198,14 @@ class CommandLine {
                     "the program makes its own, in the Secret fairlead-webhook)")
         ->type_name("FOLDER")
         ->check(NotBlank);
+    sub->add_option("--dashboard-bind-address", run_.dashboard_bind_address,
+                    "Serve the dashboard there, as in 127.0.0.1:8082; 0: nowhere (default)")
+        ->type_name("HOST:PORT");
+    sub->add_option("--dashboard-auth", run_.dashboard_auth,
+                    "What the dashboard's data needs: a Kubernetes token, or nothing (default: "
+                    "token, unless the address is a loopback one)")
+        ->type_name("token|none")
+        ->check(NotBlank);
     sub->add_option("--log-level", run_.log_level, "How much is logged")
         ->type_name("debug|info|warning|error|off");
     sub->add_option("--log-format", run_.log_format, "How it is logged")->type_name("logfmt|json");

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import urllib.error
 import urllib.request
 
 import yaml
@@ -222,6 +223,46 @@ class ImageTest(unittest.TestCase):
                 process.kill()
                 process.wait()
 
+    def bind(self, role, namespace, account):
+        self.cluster.make("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": f"test-{role}".replace(":", "-")},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+            "subjects": [{"kind": "ServiceAccount", "namespace": namespace, "name": account}]})
+
+    def test_the_dashboard_asks_the_api_server_who_may_read(self):
+        address = f"127.0.0.1:{free_port()}"
+        command, environment = self.command("run", "--kubeconfig", "/etc/fairlead/kubeconfig", "--config", "/etc/fairlead/fairlead.yaml",
+                                            "--identity", "page", "--dashboard-bind-address", address, "--dashboard-auth", "token")
+        environment["PATH"] += ":/usr/sbin"
+        data = f"http://{address}/data/snapshot"
+        # Each time a token of its own: the answer to one is kept for a while.
+        ask = lambda: get(data, self.cluster.token_of("default", "default"))
+        with tempfile.TemporaryFile("w+") as log:
+            process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+            try:
+                plane.eventually("the page is served", lambda: get(f"http://{address}/")[0] == 200)
+                self.assertEqual(get(data)[0], 401)
+                self.assertEqual(get(data, "nonsense")[0], 503, "Fairlead may not ask yet")
+                status, text = ask()
+                self.assertEqual(status, 503)
+                self.assertIn("system:auth-delegator", text)
+                self.bind("system:auth-delegator", "fairlead", "fairlead")
+                status, text = plane.eventually("Fairlead may ask", lambda: (lambda said: said[0] == 403 and said)(ask()))
+                self.assertIn("system:serviceaccount:default:default may not list queues", text)
+                self.assertEqual(get(data, "other nonsense")[0], 401)
+                self.bind("fairlead-reader", "default", "default")
+                status, text = plane.eventually("the account may read", lambda: (lambda said: said[0] == 200 and said)(ask()))
+                self.assertIn('"queues":[', text)
+                process.terminate()
+                self.assertEqual(process.wait(40), 0)
+            except BaseException:
+                log.seek(0)
+                print(log.read()[-6000:], file=sys.stderr)
+                raise
+            finally:
+                process.kill()
+                process.wait()
+
 
 def free_port():
     import socket
@@ -230,9 +271,16 @@ def free_port():
         return opened.getsockname()[1]
 
 
-def get(url):
-    with urllib.request.urlopen(url, timeout=10) as answer:
-        return answer.status, answer.read().decode()
+def get(url, token=None):
+    """(status, text); (0, '') if nothing listens."""
+    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
+    try:
+        with urllib.request.urlopen(request, timeout=15) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+    except urllib.error.URLError:
+        return 0, ""
 
 
 if __name__ == "__main__":
