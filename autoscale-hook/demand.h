@@ -62,7 +62,7 @@ inline bool IsCompleteGang(bool is_group, const std::vector<verdict::DemandClass
 inline bool LooksAtOtherPods(const model::PodSpec& spec) {
   return !spec.pod_affinity.empty() || !spec.pod_anti_affinity.empty() ||
          !spec.topology_spread.empty() || !spec.labels_for_affinity.empty() ||
-         spec.selected_by_others;
+         spec.selected_by_others || !spec.claims_to_join.empty();
 }
 
 // True if other pods do not affect whether its pods fit on a node that does not exist yet.

@@ -174,6 +174,7 @@ StepOutput Hook::Impl::Step(const StepInput& input, Placement& placement) {
     for (MachineView& view : context.views) AdvanceLifecycle(view, context);
     NodeReplacement::Mark(ledger_, now);  // phases have changed
     LearnShapes(context);
+    LearnDevices(context);
     LearnOverhead(context);
     RecallPurchases(demand, input.members, context);
     ScaleDown(demand, input.evacuation, context);
@@ -304,6 +305,11 @@ absl::StatusOr<model::Node> Hook::ExpectedNode(const model::NodeRequest& request
 
 absl::Duration Hook::ExpectedBoot(const model::NodeRequest& request) const {
   return impl_->ExpectedBoot(request);
+}
+
+std::shared_ptr<const model::NodeDevices> Hook::DeclaredDevicesOf(
+    const model::NodeRequest& request) const {
+  return impl_->DeclaredDevicesOf(request);
 }
 
 bool Hook::KnowsReservation(const model::NodeRequest& request) const {

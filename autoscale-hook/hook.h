@@ -37,6 +37,7 @@
 #include "autoscale-hook/provisioning/estimate.h"
 #include "autoscale-hook/provisioning/guard_options.h"
 #include "scheduler/model/action.h"
+#include "scheduler/model/node_devices.h"
 #include "scheduler/model/offered_node.h"
 #include "scheduler/model/workload_objects.h"
 
@@ -102,6 +103,9 @@ struct NodeUse {
   model::ResourceList allocatable;  // while it is registered
   // What pods of DaemonSets and static pods on it request.
   model::ResourceList daemon_requests = {};
+  // What DRA drivers have published for it; null: nothing, or not all of it yet. Equal ones are one
+  // object.
+  std::shared_ptr<const model::NodeDevices> devices = nullptr;
   // The request's fields from the node's labels; used only if the request object is gone.
   std::string instance_type, pool, zone;
   bool spot = false;
@@ -228,6 +232,9 @@ class Hook {
   [[nodiscard]] absl::StatusOr<model::Node> ExpectedNode(
       const model::NodeRequest& request, const std::vector<const model::NodePool*>& pools = {},
       bool registered = false) const;
+  // What the catalogue and its NodePool declare of the devices of its node; null: nothing.
+  [[nodiscard]] std::shared_ptr<const model::NodeDevices> DeclaredDevicesOf(
+      const model::NodeRequest& request) const;
   // False if the request is of a reservation that the catalogue does not have, or not any more.
   [[nodiscard]] bool KnowsReservation(const model::NodeRequest& request) const;
   // The labels that its reservation gives the node.

@@ -52,6 +52,13 @@ class Hook::Impl {
     const InstanceType* type = catalogs_.Of(request).Find(request.instance_type);
     return type == nullptr ? nullptr : type->FindReservation(request.reservation);
   }
+  std::shared_ptr<const model::NodeDevices> DeclaredDevicesOf(
+      const model::NodeRequest& request) const {
+    const InstanceType* type = catalogs_.Of(request).Find(request.instance_type);
+    if (type == nullptr) return nullptr;
+    const auto pool = pools_.find(request.pool);
+    return DeclaredDevices(*type, pool == pools_.end() ? nullptr : &pool->second);
+  }
   int64_t GpusOf(const model::NodeRequest& request) const {
     return hook::GpusOf(request, catalogs_.Of(request));
   }
@@ -104,6 +111,7 @@ class Hook::Impl {
   // At the end of a step: the next ones do not look at machines that have become steady.
   void NoteSteady(StepContext& context);
   void LearnShapes(StepContext& context);
+  void LearnDevices(const StepContext& context);
   void LearnOverhead(const StepContext& context);
   void CountReserved(const StepContext& context);
   // What was found with the offers before is found out again.
@@ -202,12 +210,18 @@ class Hook::Impl {
   void EmitPlan(const Plan& plan, const Planned& planned, StepContext& context);
   void ExplainGuard(const DemandItem& item, const PlanInput& input, Placement& placement,
                     DemandOutcome& outcome, StepContext& context);
+  // The same, if the reason is devices that pods ask for by claims (device_reasons.cc).
+  void ExplainDevices(const DemandItem& item, const PlanInput& input, Placement& placement,
+                      DemandOutcome& outcome);
   model::NodeRequest RequestFor(const PlannedNode& node, const Planned& planned);
   // Of the offer; `first` is what it is for.
   model::NodeRequest NewRequest(const Offer& offer, const std::string& first);
   void Create(model::NodeRequest request, const Offer& offer, StepContext& context);
   // Of the plan's nodes, in their order, with the sets that they are ordered in.
   std::vector<model::NodeRequest> RequestsFor(const Plan& plan, const Planned& planned);
+
+  // Each costs questions about every type on offer; the verdicts of others lack the detail.
+  static constexpr int kMaxExplainedDevices = 32;
 
   HookOptions options_;
   Catalogs catalogs_;
@@ -233,6 +247,7 @@ class Hook::Impl {
   std::map<std::string, absl::Duration> waits_;   // consolidate_after of pools, in the last step
   absl::Time stepped_at_ = absl::InfinitePast();
   std::vector<std::string> pool_problems_;   // for people
+  int explained_devices_ = 0;                // in this step
   std::vector<std::string> never_written_;   // rejected creations, to be withdrawn
   absl::flat_hash_set<std::string> linked_;  // requests whose purchase the guard knows
   std::map<std::string, Orphan> orphans_;    // names of requests that nodes have, and that are gone

@@ -236,6 +236,18 @@ void Hook::Impl::LearnShapes(StepContext& context) {
   }
 }
 
+void Hook::Impl::LearnDevices(const StepContext& context) {
+  for (const MachineView& view : context.views) {
+    const model::NodeRequest& request = view.request();
+    if (request.phase != model::NodeRequestPhase::kReady || !view.ready()) continue;
+    if (shapes_.LearnDevices(request.instance_type, request.pool, view.node()->name,
+                             request.ready_at.value_or(absl::InfinitePast()),
+                             view.node()->devices)) {
+      OffersChanged();
+    }
+  }
+}
+
 void Hook::Impl::LearnOverhead(const StepContext& context) {
   std::vector<ObservedShapes::NodeOverhead> nodes;
   for (const MachineView& view : context.views) {

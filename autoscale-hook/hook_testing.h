@@ -16,6 +16,7 @@
 #include "autoscale-hook/planner/placement.h"
 #include "base/testing/random.h"
 #include "scheduler/model/api_names.h"
+#include "scheduler/model/device_names.h"
 
 namespace fairlead::hook::testing {
 
@@ -103,7 +104,8 @@ class NodeVersions {
   uint64_t last_ = 0;
 };
 
-// Resources, node selector, wishes and NoSchedule taints, nothing else.
+// Resources, node selector, wishes, NoSchedule taints, devices by driver (as amounts), and that
+// pods that join a claim need the one that brings it; nothing else.
 class ArithmeticPlacement : public Placement {
  public:
   int64_t CountThatFit(const model::Node& node, const std::vector<Load>& already,
@@ -118,10 +120,21 @@ class ArithmeticPlacement : public Placement {
                       [&](const model::Toleration& t) { return t.Tolerates(taint); });
       if (taint.effect != model::TaintEffect::kPreferNoSchedule && !tolerated) return 0;
     }
+    for (const std::string& claim : spec->claims_to_join) {
+      const bool is_there = std::any_of(already.begin(), already.end(), [&](const Load& load) {
+        return model::BringsClaim(*load.spec, claim);
+      });
+      if (!is_there) return 0;
+    }
     const int64_t gpus = model::Get(node.allocatable, model::kGpuName) / 1000;
     if (!model::UnmetWish(*spec->wishes, node.meta.labels, gpus).empty()) return 0;
     int64_t pods = model::Get(node.allocatable, model::kPodsName);
     model::ResourceList left = node.allocatable;
+    if (node.devices != nullptr) {
+      for (const auto& [driver, count] : model::CountByDriver(*node.devices)) {
+        model::Set(left, absl::StrCat(model::kDemandPrefix, driver), count);
+      }
+    }
     for (const Load& load : already) {
       pods -= load.count;
       for (const auto& [name, amount] : load.spec->requests) {

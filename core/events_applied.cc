@@ -133,7 +133,12 @@ void DecisionLoop::Impl::ApplyUpsert(const model::Upsert& upsert) {
           [&](const model::DeviceClass& device_class) {
             return state.UpsertDeviceObject(device_class);
           },
-          [&](const model::ResourceSlice& slice) { return state.UpsertDeviceObject(slice); },
+          [&](const model::ResourceSlice& slice) {
+            const std::string before = state.devices().inventory().NodeOfSlice(slice.meta.name);
+            state::Change changed = state.UpsertDeviceObject(slice);
+            if (before != slice.nodes.name) changed |= nodes.DevicesChanged(before);
+            return changed |= nodes.DevicesChanged(slice.nodes.name);
+          },
           [&](const model::DeviceTaintRule& rule) { return state.UpsertDeviceObject(rule); },
           [&](const model::ResourceClaim& claim) { return UpsertClaim(claim); },
           [&](const model::NodeResourceTopology& topology) {
@@ -273,9 +278,12 @@ void DecisionLoop::Impl::ApplyDelete(const model::Delete& removed) {
     case model::Kind::kDeviceClass:
       change = state.RemoveDeviceClass(removed.name);
       break;
-    case model::Kind::kResourceSlice:
+    case model::Kind::kResourceSlice: {
+      const std::string node = state.devices().inventory().NodeOfSlice(removed.name);
       change = state.RemoveResourceSlice(removed.name);
+      change |= nodes.DevicesChanged(node);
       break;
+    }
     case model::Kind::kDeviceTaintRule:
       change = state.RemoveDeviceTaintRule(removed.name);
       break;

@@ -110,6 +110,8 @@ class MachinesTest : public PurchaseTest {
     machine_id = node.provider_id;
     if (!labels_) node.meta.labels.Erase(model::kNodeRequestLabel);
     node.ready = true;
+    node.devices = nullptr;  // drivers publish them
+    if (!plugin_) model::Set(node.allocatable, model::kGpuName, 0);
     node.taints = arrives_with_;
     if (memory_ > 0) model::Set(node.allocatable, "memory", memory_);
     machines_[request] = node.meta.name;
@@ -162,6 +164,7 @@ class MachinesTest : public PurchaseTest {
   absl::Time now_ = At(1);
   bool own_names_ = false, labels_ = true, refuse_status_ = false, lose_launch_answers_ = false;
   bool node_watch_dead_ = false, refuse_lists_ = false;
+  bool plugin_ = true;  // nodes have a device plugin
   int64_t memory_ = 0;
   std::vector<model::Taint> arrives_with_;  // a node
   std::string taint_version_;

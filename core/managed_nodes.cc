@@ -7,6 +7,7 @@
 #include "autoscale-hook/machines/startup_taints.h"
 #include "autoscale-hook/planner/caps.h"
 #include "scheduler/model/api_names.h"
+#include "scheduler/model/device_names.h"
 #include "scheduler/model/resource_version.h"
 
 namespace fairlead::core {
@@ -16,23 +17,39 @@ using model::VersionOrder;
 
 bool IsOurTaint(const model::Taint& taint) { return taint.key == model::kRemovalTaint; }
 
-// Devices and other extended resources announced for a machine that is not usable yet; CPU and
-// memory may be less.
-model::ResourceList PromisedDevices(const hook::Hook& hook, const hook::Machine& machine) {
-  model::ResourceList devices;
+// What is announced for a machine that is not usable yet.
+struct Announcement {
+  // Devices and other extended resources of device plugins; CPU and memory may be less.
+  model::ResourceList resources;
+  // Of DRA drivers, by driver.
+  std::map<std::string, int64_t> devices;
+};
+
+Announcement AnnouncementOf(const hook::Hook& hook, const hook::Machine& machine) {
+  Announcement announced;
+  model::ResourceList& resources = announced.resources;
   const absl::StatusOr<model::Node> expected =
       hook.ExpectedNode(machine.desired, {}, /*registered=*/true);
   if (expected.ok()) {
     for (const auto& [name, amount] : expected->allocatable) {
-      if (name.find('/') != std::string::npos && amount > 0) model::Set(devices, name, amount);
+      if (name.find('/') != std::string::npos && amount > 0) model::Set(resources, name, amount);
     }
+    if (expected->devices != nullptr) announced.devices = model::CountByDriver(*expected->devices);
   }
   // Where the catalogue does not say what else there is (GPUs may come as MIG instances).
   const int64_t gpus = hook::OrderedGpus(machine.desired).value_or(0);
-  if (gpus > 0 && devices.empty()) {
-    model::Set(devices, model::kGpuName, gpus * 1000);
+  const bool by_claim =
+      std::any_of(announced.devices.begin(), announced.devices.end(),
+                  [](const auto& devices) { return model::IsGpuDriver(devices.first); });
+  if (gpus > 0 && resources.empty() && !by_claim) {
+    model::Set(resources, model::kGpuName, gpus * 1000);
   }
-  return devices;
+  return announced;
+}
+
+int64_t CountOf(const std::map<std::string, int64_t>& devices, const std::string& driver) {
+  const auto found = devices.find(driver);
+  return found == devices.end() ? 0 : found->second;
 }
 
 }  // namespace
@@ -109,11 +126,60 @@ void ManagedNodes::NoteReadiness(Managed& node) const {
     return;
   }
   node.ready = node.usable_in_part = true;
-  for (const auto& [name, amount] : PromisedDevices(hook_, *machine)) {
-    const int64_t there = model::Get(raw.allocatable, name);
+  const Announcement announced = AnnouncementOf(hook_, *machine);
+  for (const auto& [name, amount] : announced.resources) {
+    int64_t there = model::Get(raw.allocatable, name);
+    // A driver may give what a device plugin was expected to.
+    if (name == model::kGpuName && node.devices != nullptr) {
+      there = std::max(there, 1000 * model::CountGpus(*node.devices));
+    }
     node.ready = node.ready && there >= amount;
     node.usable_in_part = node.usable_in_part && there > 0;
   }
+  if (announced.devices.empty()) return;
+  const std::map<std::string, int64_t> published = node.devices == nullptr
+                                                       ? std::map<std::string, int64_t>()
+                                                       : model::CountByDriver(*node.devices);
+  const auto declared = hook_.DeclaredDevicesOf(machine->desired);
+  const std::map<std::string, int64_t> by_catalogue =
+      declared == nullptr ? std::map<std::string, int64_t>() : model::CountByDriver(*declared);
+  for (const auto& [driver, count] : announced.devices) {
+    const int64_t there = CountOf(published, driver);
+    node.ready = node.ready && there >= count;
+    // What only other nodes have taught is worth waiting for, and no reason to give a node up.
+    node.usable_in_part = node.usable_in_part && (there > 0 || CountOf(by_catalogue, driver) == 0);
+  }
+}
+
+// True if it is otherwise than before.
+bool ManagedNodes::NoteDevices(Managed& node) {
+  std::shared_ptr<const model::NodeDevices> published =
+      state_.devices().inventory().Published(node.raw.meta.name);
+  if (model::SameDevices(published, node.devices)) return false;
+  // Equal ones are one object, which nodes of one kind share.
+  const auto known =
+      std::find_if(device_kinds_.begin(), device_kinds_.end(),
+                   [&](const auto& kind) { return published != nullptr && *kind == *published; });
+  if (known != device_kinds_.end()) {
+    published = *known;
+  } else if (published != nullptr) {
+    std::erase_if(device_kinds_, [](const auto& kind) { return kind.use_count() == 1; });
+    device_kinds_.push_back(published);
+  }
+  node.devices = std::move(published);
+  return true;
+}
+
+state::Change ManagedNodes::DevicesChanged(const std::string& name) {
+  state::Change change;
+  const auto found = managed_.find(name);
+  if (found == managed_.end() || !NoteDevices(found->second)) return change;
+  list_stale_ = true;
+  Managed& node = found->second;
+  NoteReadiness(node);
+  change |= Show(name, {});
+  change.capacity = true;
+  return change;
 }
 
 state::Change ManagedNodes::Show(const std::string& name,
@@ -175,6 +241,7 @@ state::Change ManagedNodes::Upsert(const model::Node& object) {
   by_request_[request].insert(name);
   const bool was_tainted = node.tainted, was_ready = node.ready, was_in_part = node.usable_in_part;
   NoteTaint(node);
+  NoteDevices(node);
   NoteReadiness(node);
   state::Change change = Show(name, {});
   change.capacity |=
@@ -307,6 +374,7 @@ hook::NodeUse ManagedNodes::UseOf(const Managed& node) const {
   use.interrupted = std::any_of(raw.taints.begin(), raw.taints.end(), hook::IsInterruptionTaint);
   use.provider_id = raw.provider_id;
   use.allocatable = raw.allocatable;
+  use.devices = node.devices;
   // A node that we launched has both labels.
   if (labels.Has(model::kCapacityTypeLabel)) {
     use.instance_type = std::string(labels.Get(model::kInstanceTypeLabel));

@@ -10,8 +10,8 @@
 // ordered node with the request's name represents it.
 //
 // Usable: Ready, no startup taint left, and every announced device is allocatable (a GPU node whose
-// device plugin is still starting reports none). A node that was usable once stays usable: a later
-// catalogue may announce something else.
+// device plugin is still starting reports none), or published in ResourceSlices. A node that was
+// usable once stays usable: a later catalogue may announce something else.
 //
 // Fence: our removal taint keeps our own pods away, and other schedulers' from the moment that it
 // is written. The watch of pods shows pods that were bound before; it is not ordered with the watch
@@ -25,6 +25,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -47,6 +48,8 @@ class ManagedNodes {
   void TakePools(const std::vector<const model::NodePool*>& pools);
   state::Change Upsert(const model::Node& node);
   state::Change Remove(const std::string& name, const std::string& uid);
+  // ResourceSlices of the node have changed.
+  state::Change DevicesChanged(const std::string& name);
   // The request is new, changed or gone: its node is added, closed, or forgotten.
   state::Change RequestChanged(const std::string& request_name,
                                const std::vector<const model::NodePool*>& pools);
@@ -85,6 +88,7 @@ class ManagedNodes {
     // What pods of DaemonSets and static pods request, at that version of the state's node.
     uint64_t daemons_version = 0;
     model::ResourceList daemon_requests;
+    std::shared_ptr<const model::NodeDevices> devices;  // published; as NodeUse::devices
   };
   // The need found at a version of the state's node.
   struct CachedUse {
@@ -98,6 +102,7 @@ class ManagedNodes {
   void Unlink(const std::string& name);
   void NoteTaint(Managed& node);
   void NoteReadiness(Managed& node) const;
+  bool NoteDevices(Managed& node);
   // True if the version is not before the taint.
   static bool IsBehindTaint(const Managed& node, absl::string_view version);
   state::Change Show(const std::string& name, const std::vector<const model::NodePool*>& pools);
@@ -120,6 +125,7 @@ class ManagedNodes {
   std::map<std::string, std::set<std::string>> by_request_;          // -> names of nodes
   std::map<std::string, std::string> by_provider_id_;                // of every node -> its name
   std::map<std::string, std::vector<model::Taint>> startup_taints_;  // by name of the pool
+  std::vector<std::shared_ptr<const model::NodeDevices>> device_kinds_;  // all different
   std::set<std::string> unsettled_;  // tainted, and their pods are not settled
   std::string pods_version_;
   absl::Time settles_at_ = absl::InfiniteFuture();

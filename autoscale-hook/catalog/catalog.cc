@@ -71,12 +71,17 @@ namespace {
 
 using model::SaturatingMultiply;
 
+bool GpusAreDevices(const model::Node& node) {
+  return node.devices != nullptr && model::CountGpus(*node.devices) > 0;
+}
+
 int64_t GpuMilli(const InstanceType& type) { return SaturatingMultiply(type.gpu_count, 1000); }
 
 // What the device plugin and feature discovery make of the GPUs of a node.
 void DivideGpus(const model::GpuPartition& sharing, const InstanceType& type, model::Node& node) {
   using Strategy = model::GpuPartition::Strategy;
-  if (type.gpu_count == 0 || sharing.strategy == Strategy::kNone) return;
+  if (type.gpu_count == 0 || GpusAreDevices(node)) return;
+  if (sharing.strategy == Strategy::kNone) return;
   model::StringMap& labels = node.meta.labels;
   model::Set(node.allocatable, model::kGpuName,
              SaturatingMultiply(GpuMilli(type), sharing.CountOfEach()));
@@ -107,6 +112,25 @@ void DivideGpus(const model::GpuPartition& sharing, const InstanceType& type, mo
 
 }  // namespace
 
+std::shared_ptr<const model::NodeDevices> DeclaredDevices(const InstanceType& type,
+                                                          const model::NodePool* pool) {
+  if (pool == nullptr || pool->devices.empty()) return type.devices;
+  auto devices = std::make_shared<model::NodeDevices>();
+  if (type.devices != nullptr) *devices = *type.devices;
+  for (const model::PoolDevices& entry : pool->devices) {
+    std::erase_if(devices->slices, [&](const auto& slice) { return slice.driver == entry.driver; });
+  }
+  for (const model::PoolDevices& entry : pool->devices) {
+    const int64_t count = entry.count.value_or(type.gpu_count);
+    if (count < 1 || count > model::kMostDeclaredDevices) continue;
+    model::Device device;
+    device.attributes = entry.attributes;
+    device.capacity = entry.capacity;
+    model::AddDevices(entry.driver, device, count, *devices);
+  }
+  return devices->empty() ? nullptr : std::move(devices);
+}
+
 model::Node TemplateNode(const Offer& offer, absl::string_view name) {
   model::Node node = UsableNode(offer, name);
   if (offer.pool != nullptr) {
@@ -133,13 +157,14 @@ model::Node UsableNode(const Offer& offer, absl::string_view name) {
     labels.Set(model::kHostnameLabel, name);
     labels.Set(model::kNodeRequestLabel, name);
   }
+  node.devices = DeclaredDevices(type, offer.pool);
   if (type.gpu_count > 0) {
     labels.Set(model::kGpuProductLabel, type.gpu_model);
     labels.Set(model::kGpuCountLabel, absl::StrCat(type.gpu_count));
     if (type.gpu_memory_mib > 0) {
       labels.Set(model::kGpuMemoryLabel, absl::StrCat(type.gpu_memory_mib));
     }
-    model::Set(node.allocatable, model::kGpuName, GpuMilli(type));
+    if (!GpusAreDevices(node)) model::Set(node.allocatable, model::kGpuName, GpuMilli(type));
   }
   for (const auto& [key, value] : type.labels) labels.Set(key, value);
   if (offer.reservation != nullptr) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "scheduler/model/node.h"
+#include "scheduler/model/node_devices.h"
 #include "scheduler/model/workload_objects.h"
 
 namespace fairlead::hook {
@@ -49,6 +51,9 @@ struct InstanceType {
   model::StringMap labels;                // further labels on the node
   std::vector<model::Taint> taints;       // of its nodes, beside those of the pool
   model::ResourceList extra;              // further extended resources
+  // What DRA drivers publish for its nodes; null: that is not known. If there are GPUs among them,
+  // they are its `gpu_count` GPUs, and no device plugin gives these.
+  std::shared_ptr<const model::NodeDevices> devices;
   // Reserved for the system and DaemonSets: not allocatable to pods.
   int64_t reserved_cpu_milli = 0;
   int64_t reserved_memory_bytes = 0;
@@ -97,6 +102,9 @@ struct Offer {
   [[nodiscard]] int64_t PriceOfChoice() const;
 };
 
+// The devices that the type and the NodePool (null: none) declare; null: none.
+std::shared_ptr<const model::NodeDevices> DeclaredDevices(const InstanceType& type,
+                                                          const model::NodePool* pool);
 // The node when it registers: labels, taints of the pool, startup taints, allocatable.
 model::Node TemplateNode(const Offer& offer, absl::string_view name);
 // The node when it is usable: without startup taints. Plans place pods on it, and the cluster state

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "autoscale-hook/catalog/declared_devices.h"
 #include "base/status_macros.h"
 #include "document/fields.h"
 #include "scheduler/model/api_names.h"
@@ -216,6 +217,7 @@ absl::StatusOr<InstanceType> Reader::Type(const Json& node, const std::string& f
            {"reservations", Reservations(&type.reservations)},
            {"labels", Labels(&type.labels)},
            {"extra", Extra(&type.extra)},
+           {"devices", ReadDeclaredDevices(*this, &type.devices)},
            {"reserved", Reserved(&type.reserved_cpu_milli, &type.reserved_memory_bytes)}},
           {"name", "cpu", "memory"}));
   const auto at = [&](const char* key) { return absl::StrCat(field, ".", key); };
@@ -229,6 +231,12 @@ absl::StatusOr<InstanceType> Reader::Type(const Json& node, const std::string& f
     return Error(node, at("reservations"),
                  absl::StrCat("\"", reservation.name, "\": zone \"", reservation.zone,
                               "\" is no zone of the type"));
+  }
+  const int64_t gpus = type.devices == nullptr ? 0 : model::CountGpus(*type.devices);
+  if (gpus > 0 && gpus != type.gpu_count) {
+    return Error(node, at("devices"),
+                 absl::StrCat("GPUs: ", gpus, ", but gpu.count is ", type.gpu_count,
+                              ", which is what caps count"));
   }
   if (type.reserved_cpu_milli >= type.cpu_milli) {
     return Error(node, at("reserved.cpu"), "leaves nothing for pods");

@@ -2,11 +2,34 @@
 
 #include <algorithm>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "scheduler/model/api_names.h"
+#include "scheduler/model/device_names.h"
 #include "scheduler/verdict/phrases.h"
 
 namespace fairlead::hook {
+namespace {
+
+// Of each driver at least as many.
+bool HasAllOf(const model::NodeDevices& devices, const model::NodeDevices& others) {
+  const std::map<std::string, int64_t> counts = model::CountByDriver(devices);
+  for (const auto& [driver, count] : model::CountByDriver(others)) {
+    const auto found = counts.find(driver);
+    if (found == counts.end() || found->second < count) return false;
+  }
+  return true;
+}
+
+// "8 x gpu.nvidia.com instead of 16 x gpu.nvidia.com"; empty if nothing is missing of `declared`.
+std::string DescribeLack(const model::NodeDevices& there,
+                         const std::shared_ptr<const model::NodeDevices>& declared) {
+  if (declared == nullptr || HasAllOf(there, *declared)) return "";
+  return absl::StrCat(model::DescribeDevices(there), " instead of ",
+                      model::DescribeDevices(*declared));
+}
+
+}  // namespace
 
 bool ObservedShapes::Learn(const std::string& type, const std::string& pool,
                            const model::ResourceList& promised, const model::ResourceList& observed,
@@ -30,6 +53,48 @@ const ObservedShapes::Shape* ObservedShapes::Find(const model::Node& node) const
   auto it = shapes_.find({std::string(node.meta.labels.Get(model::kInstanceTypeLabel)),
                           std::string(node.meta.labels.Get(model::kPoolLabel))});
   return it == shapes_.end() || it->second.less.empty() ? nullptr : &it->second;
+}
+
+ObservedShapes::Kind ObservedShapes::KindOf(const model::Node& node) {
+  return {std::string(node.meta.labels.Get(model::kInstanceTypeLabel)),
+          std::string(node.meta.labels.Get(model::kPoolLabel))};
+}
+
+bool ObservedShapes::LearnDevices(const std::string& type, const std::string& pool,
+                                  const std::string& node, absl::Time ready_at,
+                                  const std::shared_ptr<const model::NodeDevices>& devices) {
+  if (devices == nullptr) return false;
+  Devices& known = devices_[{type, pool}];
+  const std::pair<absl::Time, std::string> source{ready_at, node};
+  if (source < known.source) return false;
+  const bool again = source == known.source;
+  known.source = source;
+  if (known.published != nullptr) {
+    if (*known.published == *devices || (again && !HasAllOf(*devices, *known.published))) {
+      return false;
+    }
+  }
+  known.published = known.counted = devices;
+  known.gpus = model::CountGpus(*devices);
+  if (known.gpus == 0) return true;
+  auto counted = std::make_shared<model::NodeDevices>(*devices);
+  std::erase_if(counted->slices,
+                [](const auto& slice) { return model::IsGpuDriver(slice.driver); });
+  known.counted = std::move(counted);
+  return true;
+}
+
+const ObservedShapes::Devices* ObservedShapes::DevicesOf(const model::Node& node) const {
+  if (devices_.empty()) return nullptr;
+  const auto it = devices_.find(KindOf(node));
+  return it == devices_.end() ? nullptr : &it->second;
+}
+
+const std::shared_ptr<const model::NodeDevices>& ObservedShapes::Counted(const Devices& devices,
+                                                                         const model::Node& node) {
+  int64_t gpus = 0;
+  if (!absl::SimpleAtoi(node.meta.labels.Get(model::kGpuCountLabel), &gpus)) gpus = 0;
+  return devices.gpus > gpus ? devices.counted : devices.published;
 }
 
 bool ObservedShapes::LearnOverhead(const std::vector<NodeOverhead>& nodes) {
@@ -74,7 +139,9 @@ const model::ResourceList* ObservedShapes::OverheadOf(const model::Node& node) c
 
 bool ObservedShapes::ApplySize(model::Node& node) const {
   const Shape* shape = Find(node);
-  if (shape == nullptr) return false;
+  const Devices* devices = DevicesOf(node);
+  if (devices != nullptr) node.devices = Counted(*devices, node);
+  if (shape == nullptr) return devices != nullptr;
   for (const auto& [name, amount] : shape->less) {
     model::Set(node.allocatable, name, std::min(amount, model::Get(node.allocatable, name)));
   }
@@ -105,6 +172,18 @@ std::string ObservedShapes::Describe(const model::Node& node) const {
   if (!on_them.empty()) {
     on_them =
         absl::StrCat("DaemonSets and static pods take ", on_them, " of a node of type ", type);
+  }
+  std::string devices;
+  if (const Devices* known = DevicesOf(node); known != nullptr) {
+    devices = DescribeLack(*Counted(*known, node), node.devices);
+    if (Counted(*known, node) != known->published) {
+      absl::StrAppend(&devices, devices.empty() ? "" : " and ", "more GPUs (", known->gpus,
+                      ") than the catalogue counts, which are not planned with");
+    }
+  }
+  if (!devices.empty()) {
+    devices = absl::StrCat("nodes of type ", type, " have the devices ", devices);
+    on_them = on_them.empty() ? devices : absl::StrCat(devices, "; ", on_them);
   }
   if (shape == nullptr) return on_them;
   std::string text = absl::StrCat("nodes of type ", type, " have ");

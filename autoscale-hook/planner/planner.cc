@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "autoscale-hook/planner/planning.h"
+#include "autoscale-hook/planner/shared_claims.h"
 
 namespace fairlead::hook {
 
@@ -447,7 +448,11 @@ void Planning::EmitBond(size_t index, const std::vector<size_t>& index_of) {
 Plan MakePlan(const PlanInput& input, Placement& placement) {
   Plan plan;
   if (input.demand == nullptr || input.demand->empty()) return plan;
-  return Planning(input, placement).Make();
+  const SharedClaims shared(*input.demand);
+  if (!shared.any()) return Planning(input, placement).Make();
+  PlanInput joined = input;
+  joined.demand = &shared.demand();
+  return shared.Divide(Planning(joined, placement).Make());
 }
 
 }  // namespace fairlead::hook

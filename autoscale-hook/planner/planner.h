@@ -15,6 +15,9 @@
 // item alone (plan_domains.h). An item that does not fit there under the caps, beside what is taken
 // before it, is tried in others, whole or with its minimum, before it is left out.
 //
+// Pods that share a ResourceClaim are planned as pods that a topology binds to one node
+// (shared_claims.h).
+//
 // An item of several members is tried as that many items of one member would be, without making
 // them: members that get nodes are the first ones, and have an outcome each.
 //

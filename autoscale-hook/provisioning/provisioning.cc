@@ -557,6 +557,7 @@ void Hook::Impl::ReportItem(const DemandItem& item, PartPlan& part, Placement& p
     }
     if (outcome.code == Code::kNoInstanceTypeFits) {
       ExplainGuard(item, part.input, placement, outcome, context);
+      ExplainDevices(item, part.input, placement, outcome);
       for (const std::string& problem : pool_problems_) outcome.details.push_back(problem);
     }
     if (outcome.code == Code::kCostCapReached && part.usage.unpriced > 0) {
@@ -569,6 +570,7 @@ void Hook::Impl::ReportItem(const DemandItem& item, PartPlan& part, Placement& p
 
 void Hook::Impl::Provision(const Demand& demand, const DemandMembers* members, Placement& placement,
                            StepContext& context) {
+  explained_devices_ = 0;
   std::vector<Held> held(demand.size());
   std::vector<PartPlan> parts;
   std::vector<PartPlan*> part_of(demand.size(), nullptr);

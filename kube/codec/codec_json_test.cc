@@ -395,6 +395,49 @@ TEST(NodePoolJsonTest, GpuSharing) {
   }
 }
 
+TEST(NodePoolJsonTest, Devices) {
+  const model::NodePool pool = PoolWith(
+      R"("devices":[{"driver":"gpu.nvidia.com","attributes":{"productName":{"string":"H100"},)"
+      R"("cuda":{"version":"9.0.0"}},"capacity":{"memory":"80Gi"}},)"
+      R"({"driver":"nic.io","count":2,"attributes":{"x.io/speed":{"int":400},"up":{"bool":true}},)"
+      R"("capacity":{"queues":8}}])");
+  EXPECT_EQ(pool.invalid, "");
+  ASSERT_EQ(pool.devices.size(), 2u);
+  model::PoolDevices gpu{"gpu.nvidia.com", std::nullopt, {}, {{"memory", int64_t{80} << 30}}};
+  gpu.attributes["productName"].value = std::string("H100");
+  gpu.attributes["cuda"].value = model::DeviceVersion{"9.0.0"};
+  EXPECT_EQ(pool.devices[0], gpu);
+  model::PoolDevices nic{"nic.io", 2, {}, {{"queues", 8}}};
+  nic.attributes["x.io/speed"].value = int64_t{400};
+  nic.attributes["up"].value = true;
+  EXPECT_EQ(pool.devices[1], nic);
+  std::string many = "[";
+  for (int i = 0; i < 17; ++i) {
+    absl::StrAppend(&many, i == 0 ? "" : ",", R"({"driver":"d.io","count":1})");
+  }
+  many += "]";
+  const std::pair<std::string, const char*> cases[] = {
+      {R"([{"count":1}])", "spec.devices[0].driver: must be the name of a DRA driver"},
+      {R"([{"driver":"NIC","count":1}])", "spec.devices[0].driver"},
+      {R"([{"driver":"nic.io"}])", "spec.devices[0].count: must be set"},
+      {R"([{"driver":"nic.io","count":0}])", "spec.devices[0].count: must be from 1 to 1024"},
+      {R"([{"driver":"nic.io","count":1025}])", "spec.devices[0].count: must be from 1 to 1024"},
+      {R"([{"driver":"gpu.amd.com","count":8}])", "spec.devices[0].count: must be left out"},
+      {R"([{"driver":"n.io","count":1,"attributes":{"a":{}}}])", "must have one of string, int"},
+      {R"([{"driver":"n.io","count":1,"attributes":{"a":{"int":1,"bool":true}}}])",
+       "must have one"},
+      {R"([{"driver":"n.io","count":1,"capacity":{"m":"lots"}}])", "must be a quantity"},
+      {R"([{"driver":"n.io","count":1,"capacity":{"m":"-1"}}])", "must be a quantity"},
+      {many, "spec.devices: must have 16 entries at most"},
+      {R"([{"driver":"gpu.nvidia.com"}],"gpuSharing":{"strategy":"MPS","replicas":2})",
+       "spec.gpuSharing: is of device plugins"},
+  };
+  for (const auto& [json, part] : cases) {
+    const std::string invalid = PoolWith(R"("devices":)" + json).invalid;
+    EXPECT_NE(invalid.find(part), std::string::npos) << json << ": " << invalid;
+  }
+}
+
 // Every prefix and many single-byte changes of a valid object of each custom kind: the result is an
 // error or an object, never a crash.
 TEST(CustomKindsJsonTest, DamageNeverCrashes) {

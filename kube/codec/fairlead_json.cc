@@ -19,6 +19,8 @@
 #include "base/cron.h"
 #include "kube/codec/json_codec.h"
 #include "kube/codec/node_request_names.h"
+#include "kube/codec/pool_devices_json.h"
+#include "scheduler/model/device_names.h"
 #include "scheduler/model/quantity.h"
 
 namespace fairlead::kube {
@@ -342,6 +344,7 @@ void ReadPoolSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
     if (key == "taints") return ReadTaints(reader, v, at, out.taints);
     if (key == "startupTaints") return ReadTaints(reader, v, at, out.startup_taints);
     if (key == "gpuSharing") return ReadGpuSharing(reader, v, at, out.gpu_sharing);
+    if (key == "devices") return ReadPoolDevices(reader, v, at, out.devices);
     if (key == "disruption") return ReadDisruption(reader, v, at, out.disruption);
     if (key == "weight") {
       out.weight = reader.Int32(v, at).value_or(0);
@@ -357,6 +360,12 @@ void ReadPoolSpec(JsonReader& reader, JsonValue value, const FieldPath& path,
     }
   });
   CheckPoolLabels(reader, path.Field("labels"), out);
+  const bool divided = out.gpu_sharing.strategy != model::GpuPartition::Strategy::kNone;
+  if (divided && std::any_of(out.devices.begin(), out.devices.end(),
+                             [](const auto& entry) { return model::IsGpuDriver(entry.driver); })) {
+    reader.problems().Add(path.Field("gpuSharing"),
+                          "is of device plugins, and devices has a driver of GPUs");
+  }
 }
 
 }  // namespace

@@ -102,7 +102,11 @@ TEST_F(ScaleDownTest, TheSchemaRefusesWrongRules) {
        {R"({"disruption":{"consolidationPolicy":"Always"}})",
         R"({"disruption":{"budgets":[{"nodes":"101%"}]}})",
         R"({"disruption":{"budgets":[{"nodes":"1","schedule":"@daily"}]}})", R"({"gpuSharing":{}})",
-        R"({"gpuSharing":{"strategy":"MPS","replicas":1}})",
+        R"({"gpuSharing":{"strategy":"MPS","replicas":1}})", R"({"devices":[{"count":1}]})",
+        R"({"devices":[{"driver":"nic.io"}]})", R"({"devices":[{"driver":"nic.io","count":1025}]})",
+        R"({"devices":[{"driver":"gpu.nvidia.com","count":8}]})",
+        R"({"devices":[{"driver":"nic.io","count":1,"attributes":{"a":{"int":1,"bool":true}}}]})",
+        R"({"devices":[{"driver":"gpu.nvidia.com"}],"gpuSharing":{"strategy":"MPS","replicas":2}})",
         R"({"labels":{"kubernetes.io/hostname":"a"}})"}) {
     const Answer answer =
         api().Call("POST", kPools,
@@ -110,6 +114,8 @@ TEST_F(ScaleDownTest, TheSchemaRefusesWrongRules) {
                                 R"("metadata":{"name":"gpu"},"spec":)", spec, "}"));
     EXPECT_EQ(answer.status, 422) << spec;
   }
+  MakePool(R"({"devices":[{"driver":"gpu.nvidia.com","capacity":{"memory":"80Gi"}},)"
+           R"({"driver":"nic.io","count":2,"attributes":{"x.io/speed":{"int":400}}}]})");
 }
 
 TEST_F(ScaleDownTest, TheCapOfAQueueHoldsItAlone) {

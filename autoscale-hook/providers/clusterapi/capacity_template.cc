@@ -13,6 +13,9 @@
 #include "autoscale-hook/providers/groups/node_labels.h"
 #include "base/status_macros.h"
 #include "scheduler/model/api_names.h"
+#include "scheduler/model/node_devices.h"
+#include "scheduler/model/pool_devices.h"
+#include "scheduler/model/qualified_name.h"
 #include "scheduler/model/quantity.h"
 
 namespace fairlead::hook {
@@ -85,6 +88,30 @@ absl::Status ReadStatusCapacity(const Json& infrastructure, model::Node& node) {
   return absl::OkStatus();
 }
 
+// The GPUs are devices of a DRA driver, with the one attribute that cluster-autoscaler gives them.
+absl::Status ReadDriver(const Json& object, const std::string& gpu_type, model::Node& node) {
+  const Json* const told = AnnotationOf(object, "dra-driver");
+  if (told == nullptr) return absl::OkStatus();
+  const std::string& driver = told->text();
+  if (!told->is_text() || driver.size() > 63 || !model::IsDnsSubdomain(driver)) {
+    return WrongCapacity(FieldOf("dra-driver"), "not the name of a DRA driver");
+  }
+  const int64_t count = model::Get(node.allocatable, gpu_type) / model::BaseUnitsPerUnit(gpu_type);
+  if (count == 0) return absl::OkStatus();
+  if (count > model::kMostDeclaredDevices) {
+    return WrongCapacity(
+        FieldOf("gpu-count"),
+        absl::StrCat("a machine has ", model::kMostDeclaredDevices, " devices at most"));
+  }
+  model::Device device;
+  device.attributes["type"].value = std::string("gpu");
+  auto devices = std::make_shared<model::NodeDevices>();
+  model::AddDevices(driver, device, count, *devices);
+  node.devices = std::move(devices);
+  std::erase_if(node.allocatable, [&](const auto& entry) { return entry.first == gpu_type; });
+  return absl::OkStatus();
+}
+
 absl::Status ReadAmounts(const Json& object, model::Node& node) {
   constexpr std::array<std::pair<const char*, const char*>, 3> kQuantities = {
       {{"cpu", model::kCpuName},
@@ -102,7 +129,8 @@ absl::Status ReadAmounts(const Json& object, model::Node& node) {
     return WrongCapacity(FieldOf("gpu-type"),
                          absl::StrCat("\"", gpu_type.substr(0, 40), "\" is not a resource name"));
   }
-  return SetCount(gpu_type, "gpu-count", object, node);
+  FAIRLEAD_RETURN_IF_ERROR(SetCount(gpu_type, "gpu-count", object, node));
+  return ReadDriver(object, gpu_type, node);
 }
 
 bool IsPropagated(absl::string_view key) {

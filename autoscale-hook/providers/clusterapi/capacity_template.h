@@ -6,6 +6,8 @@
 //     cpu, memory, ephemeral-disk   quantities: "16", "64Gi"
 //     maxPods, gpu-count            whole numbers
 //     gpu-type                      the name of the resource; nvidia.com/gpu without it
+//     dra-driver                    the GPUs are devices of this DRA driver, and no resource; each
+//                                   has the attribute `type`, "gpu"
 //     labels                        "key=value,key2=value2"
 //     taints                        "key=value:NoSchedule,key2:NoExecute"
 //

@@ -3,9 +3,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "autoscale-hook/providers/groups/group_offer.h"
 #include "autoscale-hook/providers/groups/node_labels.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "scheduler/model/node_devices.h"
 
 namespace fairlead::hook {
 namespace {
@@ -57,6 +59,24 @@ TEST(CapacityTemplate, GpusAreNvidiasUnlessTheTypeSaysOtherwise) {
   EXPECT_EQ(model::Get(node->allocatable, "example.com/tpu"), 4);
 }
 
+TEST(CapacityTemplate, GpusOfADriverAreDevices) {
+  auto node = MakeCapacityTemplate(
+      Object(absl::StrCat(kUsual, R"(,"CAP/gpu-count":"4","CAP/dra-driver":"gpu.nvidia.com")")),
+      nullptr);
+  ASSERT_TRUE(node.ok()) << node.status();
+  EXPECT_EQ(model::Get(node->allocatable, "nvidia.com/gpu"), 0);
+  ASSERT_NE(node->devices, nullptr);
+  EXPECT_EQ(model::DescribeDevices(*node->devices), "4 x gpu.nvidia.com");
+  EXPECT_TRUE(node->devices->slices[0].devices[3].attributes.contains("type"));
+  OfferParts parts;
+  parts.node = &*node;
+  EXPECT_EQ(MakeInstanceType(parts).gpu_count, 4) << "caps count them";
+  node = MakeCapacityTemplate(Object(absl::StrCat(kUsual, R"(,"CAP/dra-driver":"gpu.nvidia.com")")),
+                              nullptr);
+  ASSERT_TRUE(node.ok()) << node.status();
+  EXPECT_EQ(node->devices, nullptr);
+}
+
 TEST(CapacityTemplate, WhatClusterApiPropagates) {
   const auto node = MakeCapacityTemplate(
       Object(absl::StrCat(kUsual, R"(,"CAP/labels":"node-role.kubernetes.io/a=annotated",
@@ -103,6 +123,10 @@ TEST(CapacityTemplate, WrongAnnotationsNameTheField) {
     const char *annotations, *problem;
   } cases[] = {
       {R"("CAP/memory":"1Gi")", "/cpu]: missing"},
+      {R"("CAP/cpu":"1","CAP/memory":"1Gi","CAP/gpu-count":"1","CAP/dra-driver":"A B")",
+       "/dra-driver]: not the name of a DRA driver"},
+      {R"("CAP/cpu":"1","CAP/memory":"1Gi","CAP/gpu-count":"1025","CAP/dra-driver":"a.io")",
+       "/gpu-count]: a machine has 1024 devices at most"},
       {R"("CAP/cpu":"1")", "/memory]: missing"},
       {R"("CAP/cpu":"0","CAP/memory":"1Gi")", "/cpu]: missing"},
       {R"("CAP/cpu":"-1","CAP/memory":"1Gi")", "/cpu]: -1 is negative"},

@@ -32,9 +32,19 @@ bool IsTransient(const model::Taint& taint) {
          taint.key == "node.cloudprovider.kubernetes.io/uninitialized";
 }
 
+// Those of the template, else of the catalogue's type.
+void SetDevices(const OfferParts& parts, InstanceType& type) {
+  type.devices = parts.node->devices;
+  if (type.devices == nullptr && parts.known != nullptr) type.devices = parts.known->devices;
+}
+
 void SetGpus(const OfferParts& parts, InstanceType& type) {
   const model::StringMap& labels = parts.node->meta.labels;
   type.gpu_count = model::Get(parts.node->allocatable, model::kGpuName) / 1000;
+  const int64_t by_claim = type.devices == nullptr ? 0 : model::CountGpus(*type.devices);
+  if (type.gpu_count == 0) type.gpu_count = by_claim;
+  // A template with GPUs of a device plugin knows better than the catalogue.
+  if (by_claim > 0 && by_claim != type.gpu_count) type.devices = nullptr;
   if (type.gpu_count == 0) return;
   type.gpu_model = std::string(labels.Get(model::kGpuProductLabel));
   if (type.gpu_model.empty() && parts.known != nullptr) type.gpu_model = parts.known->gpu_model;
@@ -134,6 +144,7 @@ InstanceType MakeInstanceType(const OfferParts& parts) {
       type.extra.emplace_back(name, amount);
     }
   }
+  SetDevices(parts, type);
   SetGpus(parts, type);
   const bool spot = model::IsSpotNode(labels);
   std::optional<int64_t> price = parts.price;
@@ -149,9 +160,10 @@ bool HasPrice(const InstanceType& type) {
 }
 
 bool SameTypes(const std::vector<InstanceType>& a, const std::vector<InstanceType>& b) {
-  return std::equal(
-      a.begin(), a.end(), b.begin(), b.end(),
-      [](const InstanceType& x, const InstanceType& y) { return FieldsOf(x) == FieldsOf(y); });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const InstanceType& x, const InstanceType& y) {
+                      return FieldsOf(x) == FieldsOf(y) && model::SameDevices(x.devices, y.devices);
+                    });
 }
 
 }  // namespace fairlead::hook
