@@ -15,6 +15,13 @@ absl::StatusOr<Catalog> TypeWith(const std::string& devices, const std::string& 
                         "c.yaml");
 }
 
+model::Node NodeOf(const InstanceType& type, const model::NodePool* pool = nullptr) {
+  Offer offer;
+  offer.type = &type;
+  offer.pool = pool;
+  return UsableNode(offer, "");
+}
+
 TEST(DeclaredDevicesTest, WhatIsWrongIsNamedWithItsPlace) {
   const std::pair<const char*, const char*> cases[] = {
       {"7", "c.yaml:2:55: types[0].devices: must be a list"},
@@ -79,13 +86,13 @@ TEST(DeclaredDevicesTest, GpusThatAreDevicesAreNoResourceOfTheNode) {
   const auto by_claim =
       TypeWith("[{driver: gpu.nvidia.com, count: 2}]", "gpu: {model: m, count: 2}, ");
   ASSERT_TRUE(by_claim.ok()) << by_claim.status();
-  const model::Node node = UsableNode({by_claim->Find("a")}, "");
+  const model::Node node = NodeOf(*by_claim->Find("a"));
   EXPECT_EQ(model::Get(node.allocatable, model::kGpuName), 0);
   EXPECT_EQ(node.meta.labels.Get(model::kGpuCountLabel), "2");
   ASSERT_NE(node.devices, nullptr);
   const auto beside = TypeWith("[{driver: nic.io, count: 2}]", "gpu: {model: m, count: 2}, ");
   ASSERT_TRUE(beside.ok()) << beside.status();
-  EXPECT_EQ(model::Get(UsableNode({beside->Find("a")}, "").allocatable, model::kGpuName), 2000);
+  EXPECT_EQ(model::Get(NodeOf(*beside->Find("a")).allocatable, model::kGpuName), 2000);
 }
 
 // What a NodePool says of a driver counts instead of what the catalogue says.
@@ -99,7 +106,7 @@ TEST(DeclaredDevicesTest, ANodePoolAddsToAType) {
   pool.devices[1].driver = pool.devices[2].driver = "nic.io";
   pool.devices[1].count = pool.devices[2].count = 3;
   const InstanceType& type = *catalog->Find("a");
-  const model::Node node = UsableNode({&type, &pool}, "");
+  const model::Node node = NodeOf(type, &pool);
   ASSERT_NE(node.devices, nullptr);
   EXPECT_EQ(model::DescribeDevices(*node.devices), "1 x fpga.io, 4 x gpu.nvidia.com, 6 x nic.io");
   EXPECT_EQ(model::Get(node.allocatable, model::kGpuName), 0) << "its GPUs come by claim";
