@@ -91,6 +91,7 @@ class Purchase {
     return reserved_;
   }
   void SetCaps(hook::CapsLeft caps) { caps_ = std::move(caps); }
+  void SetMaxBondWork(int64_t work) { max_bond_work_ = work; }
 
   const hook::Plan& Plan() {
     const std::vector<engine::Waiting> waiting = Cycle().waiting;
@@ -105,6 +106,7 @@ class Purchase {
     input.demand = &demand_;
     input.offers = hook::MakeOffers(hook::Catalogs(&catalog_), {&pool_});
     input.caps = caps_;
+    input.max_bond_work = max_bond_work_;
     hook::CapUsage usage;
     usage.nodes_by_reservation = reserved_;
     input.caps.AddReservations(input.offers, usage);
@@ -214,6 +216,7 @@ class Purchase {
   }();
   hook::Catalog catalog_;
   hook::CapsLeft caps_;
+  int64_t max_bond_work_ = hook::kMaxBondWork;
   std::map<std::string, int64_t> reserved_;  // bought, by reservation
   hook::Demand demand_;
   hook::Plan plan_;
@@ -372,6 +375,107 @@ TEST(PlannedNodesTest, CapsHoldForThemInTheOrderOfService) {
   EXPECT_EQ(purchase.OutcomeOf("ns/tied0").code, Code::kNodesRequested);
   EXPECT_EQ(purchase.OutcomeOf("ns/tied1").code, Code::kGpuCapReached);
   EXPECT_EQ(purchase.OutcomeOf("ns/last").code, Code::kGpuCapReached);
+}
+
+// One that would need all the work of a plan does not keep the others from theirs; it is told that
+// it is not decided, and nothing is said that is not known.
+TEST(PlannedNodesTest, WhatIsBeyondTheWorkOfAPlanIsPlannedInTheNextSteps) {
+  Purchase purchase;
+  purchase.Offer({Type("gpu", 1, kDollar, {"z1", "z2", "z3"})});
+  constexpr int kPods = 60;
+  for (int i = 0; i < kPods; ++i) {
+    model::Pod pod = Waits(absl::StrCat("p", i), "a").Gpus(1).Created(i);
+    pod.spec.topology_spread = {{1, model::kZoneLabel, true, AppSelector("a"), 1, true, false}};
+    purchase.cluster().Pod(Finished(pod));
+  }
+  purchase.SetMaxBondWork(2'000);
+  const size_t first = purchase.Plan().nodes.size();
+  EXPECT_GT(first, 3u);
+  EXPECT_LT(first, size_t{kPods});
+  EXPECT_TRUE(purchase.plan().more_next_step);
+  const hook::ItemOutcome& last = purchase.OutcomeOf(absl::StrCat("ns/p", kPods - 1));
+  EXPECT_TRUE(last.open);
+  EXPECT_EQ(last.details, std::vector<std::string>{hook::kNextStep});
+  EXPECT_EQ(purchase.OutcomeOf("ns/p0").code, Code::kNodesRequested);
+  int placed = 0;
+  for (int steps = 0; steps < 30 && placed < kPods; ++steps) {
+    purchase.Buy();
+    purchase.ExpectPlannedPodsPlaced();
+    placed = 0;
+    for (int i = 0; i < kPods; ++i) {
+      placed += static_cast<int>(purchase.PodsPlaced(absl::StrCat("ns/p", i)));
+    }
+    if (placed == kPods) break;
+    ASSERT_GT(purchase.Plan().nodes.size(), 0u);
+  }
+  EXPECT_EQ(placed, kPods);
+}
+
+TEST(PlannedNodesTest, AGangBeyondTheWorkOfAPlanLeavesSomeForTheOthers) {
+  Purchase purchase;
+  purchase.Offer({Type("gpu", 1, kDollar, {"z1", "z2", "z3"})});
+  purchase.cluster().Group(model::testing::MakeGroup("ns", "large", "q", 400));
+  for (int i = 0; i < 400; ++i) {
+    model::Pod pod = Waits(absl::StrCat("l", i), "large").Group("large").Gpus(1);
+    pod.spec.pod_affinity = {AppTerm("large", model::kZoneLabel)};
+    purchase.cluster().Pod(Finished(pod));
+  }
+  model::Pod small = Waits("small", "small").Gpus(1).Created(100);
+  small.spec.pod_affinity = {AppTerm("small", model::kZoneLabel)};
+  purchase.cluster().Pod(Finished(small));
+  purchase.SetMaxBondWork(12'000);
+  EXPECT_EQ(purchase.Plan().nodes.size(), 1u);
+  EXPECT_EQ(purchase.OutcomeOf("ns/small").code, Code::kNodesRequested);
+  EXPECT_TRUE(purchase.OutcomeOf("ns/large").open);
+  EXPECT_EQ(purchase.OutcomeOf("ns/large").details, std::vector<std::string>{hook::kNextStep});
+}
+
+// Nodes that were bought first take pods that come last, however many there are between.
+TEST(PlannedNodesTest, RoomOnEveryPlannedNodeIsUsed) {
+  Purchase purchase;
+  hook::InstanceType big = Type("big", 0, kDollar, {"z1"});
+  big.cpu_milli = 8200;
+  purchase.Offer({big});
+  constexpr int kNodes = 300;
+  const auto spread = [&](const std::string& name, const std::string& app, int64_t cpu, int at) {
+    model::Pod pod = Waits(name, app).Cpu(cpu).Created(at);
+    pod.spec.topology_spread = {{1, model::kHostnameLabel, true, AppSelector(app), 1, true, false}};
+    purchase.cluster().Pod(Finished(pod));
+  };
+  for (int i = 0; i < kNodes; ++i) spread(absl::StrCat("first", i), "a", 6000, i);
+  for (int i = 0; i < kNodes; ++i) spread(absl::StrCat("second", i), "b", 2000, kNodes + i);
+  EXPECT_EQ(purchase.Plan().nodes.size(), size_t{kNodes});
+  purchase.Buy();
+  purchase.ExpectPlannedPodsPlaced();
+  EXPECT_EQ(purchase.PodsPlaced("ns/second299"), 1);
+}
+
+// What one zone takes holds for all types there; the cheapest type that takes as many is bought.
+TEST(PlannedNodesTest, TheCheapestTypeForWhatADomainStillTakesIsBought) {
+  Purchase purchase;
+  std::vector<hook::InstanceType> types;
+  for (int i = 1; i <= 8; ++i) {
+    // The larger, the cheaper for each GPU.
+    types.push_back(Type(absl::StrCat("t", i), i, kDollar * i - (i - 1) * 1000, {"z1", "z2"}));
+  }
+  purchase.Offer(std::move(types));
+  for (int i = 0; i < 4; ++i) {
+    model::Pod pod = Waits(absl::StrCat("p", i), "a").Gpus(1);
+    pod.spec.topology_spread = {{1, model::kZoneLabel, true, AppSelector("a"), 1, true, false}};
+    purchase.cluster().Pod(Finished(pod));
+  }
+  int64_t planned = 0;
+  for (const hook::PlannedNode& node : purchase.Plan().nodes) {
+    int64_t pods = 0;
+    for (const auto& [item, count] : node.pods_of_item) pods += count;
+    EXPECT_EQ(node.offer.type->gpu_count, pods);
+    planned += pods;
+  }
+  EXPECT_EQ(planned, 4);
+  // Far fewer than there are offers, 16, for each node.
+  EXPECT_LT(purchase.plan().questions, 40);
+  purchase.Buy();
+  purchase.ExpectPlannedPodsPlaced();
 }
 
 // ---- random demand

@@ -13,8 +13,8 @@ namespace {
 
 constexpr int64_t kMaxPerNode = 1024;
 constexpr size_t kMaxOfferSets = 16;
-// Planned nodes that are asked about for a pod, newest first: what is older was mostly full before.
-constexpr size_t kMaxPlannedAsked = 128;
+// Kinds of which the bounds are found together, so that nodes are added once for all of them.
+constexpr size_t kKindsAtOnce = 64;
 
 bool IsBond(const model::PodAffinityTerm& term, bool anti) {
   return term.weight == 0 && !(anti && term.topology_key == model::kHostnameLabel);
@@ -86,9 +86,20 @@ std::vector<bool> ItemsWithBonds(const Demand& demand) {
 }
 
 bool Allows(const CapsLeft& left, const Offer& offer) {
-  CapsLeft after = left;
-  TakeFrom(after, offer);
-  return !Overdrawn(after);
+  const auto leaves = [](const std::map<std::string, int64_t>& of, const std::string& name,
+                         int64_t amount) {
+    const auto found = of.find(name);
+    return found == of.end() || found->second >= amount;
+  };
+  if (left.nodes < 1 || left.gpus < offer.type->gpu_count ||
+      left.micro_usd_per_hour < offer.price_micro_usd_per_hour) {
+    return false;
+  }
+  return leaves(left.gpus_by_model, offer.type->gpu_model, offer.type->gpu_count) &&
+         leaves(left.nodes_by_pool, offer.pool->meta.name, 1) &&
+         (offer.reservation == nullptr ||
+          (left.nodes_by_reservation.contains(offer.reservation->name) &&
+           leaves(left.nodes_by_reservation, offer.reservation->name, 1)));
 }
 
 void TakeFrom(CapsLeft& left, const Offer& offer) {
@@ -113,8 +124,13 @@ bool Overdrawn(const CapsLeft& left) {
 }
 
 BondPlanner::BondPlanner(const Demand& demand, const std::vector<Offer>& offers,
-                         const CapsLeft& caps, Rehearsal& rehearsal)
-    : demand_(demand), offers_(offers), rehearsal_(rehearsal) {
+                         const CapsLeft& caps, Rehearsal& rehearsal, int64_t max_work)
+    : demand_(demand),
+      offers_(offers),
+      rehearsal_(rehearsal),
+      work_before_(rehearsal.work()),
+      max_work_(max_work),
+      max_work_of_item_(max_work) {
   for (const Offer& offer : offers_) {
     by_price_.push_back(static_cast<int>(templates_.size()));
     templates_.push_back(UsableNode(offer, ""));
@@ -129,7 +145,9 @@ BondPlanner::BondPlanner(const Demand& demand, const std::vector<Offer>& offers,
   for (size_t i = 0; i < demand_.size(); ++i) {
     if (!with[i]) continue;
     for (const verdict::DemandClass& pods : demand_[i].classes) {
-      if (Counts(pods)) all_[pods.spec.get()] += pods.count;
+      if (!Counts(pods)) continue;
+      if (!all_.contains(pods.spec.get())) kinds_.push_back(pods.spec);
+      all_[pods.spec.get()] += pods.count;
     }
   }
   waiting_ = all_;
@@ -166,8 +184,16 @@ void BondPlanner::AddDomains() {
 void BondPlanner::Clear() {
   changes_ = ++last_change_;
   rehearsal_.RollbackTo(0);
+  for (const Spec& kind : kinds_) rehearsal_.Know(kind);
   AddDomains();
   nodes_.clear();
+  waiting_ = all_;
+}
+
+void BondPlanner::Again() {
+  changes_ = ++last_change_;
+  rehearsal_.RollbackTo(kept_.first);
+  nodes_.resize(kept_.second);
   waiting_ = all_;
 }
 
@@ -179,9 +205,8 @@ int BondPlanner::AddNode(int offer, const std::vector<Placement::Load>& pods) {
   return static_cast<int>(nodes_.size()) - 1;
 }
 
-// All offers, and those of each value of every label that its pods attract each other over.
-std::vector<std::vector<int>> BondPlanner::OfferSets(const DemandItem& item) const {
-  std::vector<std::vector<int>> sets = {by_price_};
+std::vector<std::vector<int>> BondPlanner::OffersByDomain(const DemandItem& item) const {
+  std::vector<std::vector<int>> sets;
   std::set<std::string> keys;
   int64_t pods = 0;
   for (const verdict::DemandClass& pod_class : item.classes) {
@@ -200,14 +225,20 @@ std::vector<std::vector<int>> BondPlanner::OfferSets(const DemandItem& item) con
     }
     if (by_value.size() < 2) continue;
     for (auto& [value, offers] : by_value) {
-      if (sets.size() <= kMaxOfferSets) sets.push_back(std::move(offers));
+      if (sets.size() < kMaxOfferSets) sets.push_back(std::move(offers));
     }
   }
   return sets;
 }
 
 BondPlanner::Result BondPlanner::Place(size_t item, CapsLeft& left) {
-  const std::vector<std::vector<int>> sets = OfferSets(demand_[item]);
+  const std::vector<std::vector<int>> by_domain = OffersByDomain(demand_[item]);
+  std::vector<const std::vector<int>*> sets = {&by_price_};
+  for (const std::vector<int>& offers : by_domain) sets.push_back(&offers);
+  max_work_of_item_ = work() + std::max<int64_t>(1, max_work_ / 4);
+  for (const verdict::DemandClass& pods : demand_[item].classes) {
+    if (Counts(pods)) rehearsal_.Know(pods.spec);
+  }
   const size_t start = rehearsal_.Mark();
   const size_t nodes = nodes_.size();
   const uint64_t unchanged = changes_;
@@ -225,7 +256,7 @@ BondPlanner::Result BondPlanner::Place(size_t item, CapsLeft& left) {
   Result result;
   for (size_t i = 0; i < sets.size(); ++i) {
     CapsLeft after = left;
-    Result here = Try(item, sets[i], after);
+    Result here = Try(item, *sets[i], after);
     if (sets.size() == 1) {
       if (here.placed) left = std::move(after);
       if (!here.placed) back();
@@ -238,7 +269,7 @@ BondPlanner::Result BondPlanner::Place(size_t item, CapsLeft& left) {
       result = std::move(here);
     }
   }
-  if (sets.size() > 1 && result.placed) result = Try(item, sets[best], left);
+  if (sets.size() > 1 && result.placed) result = Try(item, *sets[best], left);
   if (result.placed) {
     for (const verdict::DemandClass& pods : demand_[item].classes) {
       if (Counts(pods)) waiting_[pods.spec.get()] -= pods.count;
@@ -306,37 +337,82 @@ void BondPlanner::Put(Attempt& attempt, size_t pod_class, int node, int64_t pods
 // On present nodes the engine has found no place as the cluster is; what is planned may have made
 // one.
 void BondPlanner::PlaceOnKnown(Attempt& attempt, size_t pod_class) {
-  if (nodes_.empty() || questions_ >= kMaxQuestions) return;
-  const auto& spec = attempt.item.classes[pod_class].spec;
+  if (nodes_.empty() || Spent()) return;
+  const Spec& spec = attempt.item.classes[pod_class].spec;
   Refusal& refusal = nowhere_[spec.get()];
   if (refusal.changes == changes_) return;
-  const bool present = present_scans_ < kMaxPresentScans;
-  if (present) ++present_scans_;
   ++questions_;
-  const size_t first =
-      nodes_.size() > kMaxPlannedAsked ? nodes_.size() - kMaxPlannedAsked : size_t{0};
-  const std::vector<int> numbers(nodes_.begin() + static_cast<ptrdiff_t>(first), nodes_.end());
+  const auto is_not_of_plan = [&](int number) {
+    return !std::binary_search(nodes_.begin(), nodes_.end(), number);
+  };
   for (const auto& [number, pods] :
-       rehearsal_.PlaceBest(spec, attempt.remaining[pod_class], numbers, present)) {
+       rehearsal_.PlaceBest(spec, attempt.remaining[pod_class], is_not_of_plan)) {
     if (number == Rehearsal::kPresent) {
       Put(attempt, pod_class, number, pods);
       continue;
     }
-    const auto at = std::find(nodes_.begin(), nodes_.end(), number);
+    const auto at = std::lower_bound(nodes_.begin(), nodes_.end(), number);
     Put(attempt, pod_class, static_cast<int>(at - nodes_.begin()), pods);
   }
   if (attempt.remaining[pod_class] > 0) refusal.changes = changes_;
 }
 
-int64_t BondPlanner::Ask(const std::shared_ptr<const model::PodSpec>& spec, int offer, int64_t want,
-                         std::string* why) {
+// ---- what to buy
+
+BondPlanner::Answer BondPlanner::Ask(const Spec& spec, int offer, int64_t want) {
   ++questions_;
   const size_t mark = rehearsal_.Mark();
   const int node = rehearsal_.AddNode(templates_[static_cast<size_t>(offer)]);
-  const int64_t fits = rehearsal_.Place(spec, node, want);
-  if (fits == 0 && why != nullptr) *why = rehearsal_.WhyNot(spec, node);
+  Answer answer;
+  answer.fits = rehearsal_.Place(spec, node, want);
+  if (answer.fits < want) answer.others_refuse = rehearsal_.OthersRefuse(spec, node);
+  if (answer.fits == 0) answer.why = rehearsal_.WhyNot(spec, node);
   rehearsal_.RollbackTo(mark);
-  return fits;
+  return answer;
+}
+
+const std::vector<int64_t>& BondPlanner::BoundsFor(const Spec& spec) {
+  const auto known = bounds_.find(spec.get());
+  if (known != bounds_.end()) return known->second;
+  std::vector<Spec> kinds = {spec};
+  for (auto kind = std::find(kinds_.begin(), kinds_.end(), spec);
+       kind != kinds_.end() && kinds.size() < kKindsAtOnce; ++kind) {
+    if (*kind != spec && !bounds_.contains(kind->get())) kinds.push_back(*kind);
+  }
+  for (const Spec& kind : kinds) rehearsal_.Know(kind);
+  for (const model::Node& empty : templates_) {
+    const size_t before = rehearsal_.Mark();
+    const int node = rehearsal_.AddNode(empty);
+    for (const Spec& kind : kinds) {
+      bounds_[kind.get()].push_back(rehearsal_.MostThatFit(kind, node, kMaxPerNode));
+    }
+    rehearsal_.RollbackTo(before);
+  }
+  return bounds_[spec.get()];
+}
+
+const std::vector<int>& BondPlanner::DomainsBy(const std::vector<std::string>& labels) {
+  const auto [known, added] = domains_by_.try_emplace(labels);
+  if (!added) return known->second;
+  std::map<std::vector<std::string>, int> numbers;
+  for (const model::Node& node : templates_) {
+    std::vector<std::string> values;
+    for (const std::string& label : labels) {
+      const std::string* value = node.meta.labels.Find(label);
+      values.push_back(value == nullptr ? "" : absl::StrCat("=", *value));
+    }
+    known->second.push_back(
+        numbers.try_emplace(std::move(values), static_cast<int>(numbers.size())).first->second);
+  }
+  return known->second;
+}
+
+const std::string& BondPlanner::OwnReason(const Spec& spec, int offer) {
+  std::vector<std::string>& reasons = own_reasons_[spec.get()];
+  reasons.resize(offers_.size());
+  std::string& reason = reasons[static_cast<size_t>(offer)];
+  if (reason.empty()) reason = Ask(spec, offer, 1).why;
+  return reason;
 }
 
 const std::vector<int>* BondPlanner::RanksFor(const model::PodSpec& spec) {
@@ -349,41 +425,81 @@ const std::vector<int>* BondPlanner::RanksFor(const model::PodSpec& spec) {
   return &known->second;
 }
 
-// The best that can be bought now, of the offers with that rank; none: `reasons` has their words.
-BondPlanner::Choice BondPlanner::ChooseOfRank(Attempt& attempt,
-                                              const std::shared_ptr<const model::PodSpec>& spec,
-                                              int64_t want, int rank,
-                                              std::map<std::string, int64_t>& reasons) {
+std::vector<BondPlanner::Candidate> BondPlanner::CandidatesFor(Attempt& attempt, const Spec& spec,
+                                                               int64_t want, int rank) {
   const std::vector<int>* ranks = RanksFor(*spec);
-  const auto price = [&](int offer) { return offers_[static_cast<size_t>(offer)].PriceOfChoice(); };
-  Choice best;
+  const std::vector<int64_t>& bounds = BoundsFor(spec);
+  std::vector<Candidate> candidates;
   for (const int offer : attempt.offers) {
-    if (ranks != nullptr && (*ranks)[static_cast<size_t>(offer)] != rank) continue;
-    // None further on can be better: prices ascend, and no node takes more than are wanted.
-    if (best.offer >= 0 &&
-        absl::int128(price(offer)) * best.fits >= absl::int128(price(best.offer)) * want) {
-      break;
-    }
-    if (!Allows(attempt.left, offers_[static_cast<size_t>(offer)])) {
+    const auto index = static_cast<size_t>(offer);
+    if (ranks != nullptr && (*ranks)[index] != rank) continue;
+    if (!Allows(attempt.left, offers_[index])) {
       attempt.result.capped = true;
       continue;
     }
-    attempt.result.spent = attempt.result.spent || questions_ >= kMaxQuestions;
-    if (attempt.result.spent) break;
-    std::string why;
-    const int64_t fits = Ask(spec, offer, want, &why);
-    if (fits == 0) {
-      ++reasons[why];
-    } else if (best.offer < 0 ||
-               absl::int128(price(offer)) * best.fits < absl::int128(price(best.offer)) * fits) {
-      best = {offer, fits};
-    }
+    candidates.push_back({offer, std::min(want, bounds[index]), false});
   }
-  return best;
+  return candidates;
+}
+
+void BondPlanner::Bound(std::vector<Candidate>& candidates, const Candidate& asked,
+                        const Spec& spec, const Answer& answer,
+                        std::map<std::string, int64_t>& reasons) {
+  const auto labels = rehearsal_.DomainLabels(spec);
+  if (!labels.has_value()) return;
+  const std::vector<int>& domains = DomainsBy(*labels);
+  const int domain = domains[static_cast<size_t>(asked.offer)];
+  for (Candidate& other : candidates) {
+    if (other.asked || other.most <= answer.fits) continue;
+    if (domains[static_cast<size_t>(other.offer)] != domain) continue;
+    other.most = answer.fits;
+    if (other.most > 0) continue;
+    other.asked = true;
+    ++reasons[answer.why];
+  }
+}
+
+// The best that can be bought now, of the offers with that rank; none: `reasons` has their words.
+// The one that is asked about next would be the best of all if it took as many as its bound says;
+// so the first that does is.
+BondPlanner::Choice BondPlanner::ChooseOfRank(Attempt& attempt, const Spec& spec, int64_t want,
+                                              int rank, std::map<std::string, int64_t>& reasons) {
+  std::vector<Candidate> candidates = CandidatesFor(attempt, spec, want, rank);
+  const auto price = [&](const Candidate& of) {
+    return offers_[static_cast<size_t>(of.offer)].PriceOfChoice();
+  };
+  while (true) {
+    Candidate* best = nullptr;
+    for (Candidate& next : candidates) {
+      if (next.most == 0) continue;
+      if (best == nullptr ||
+          absl::int128(price(next)) * best->most < absl::int128(price(*best)) * next.most) {
+        best = &next;
+      }
+    }
+    if (best == nullptr) break;
+    if (best->asked) return {best->offer, best->most};
+    if (Spent()) break;
+    const Answer answer = Ask(spec, best->offer, best->most);
+    const bool fewer = answer.fits < best->most;
+    best->most = answer.fits;
+    best->asked = true;
+    if (answer.fits == 0) ++reasons[answer.why];
+    if (fewer && answer.others_refuse) Bound(candidates, *best, spec, answer, reasons);
+  }
+  for (const Candidate& none : candidates) {
+    if (!none.asked && !Spent()) ++reasons[OwnReason(spec, none.offer)];
+  }
+  attempt.result.spent = attempt.result.spent || Spent();
+  return {};
 }
 
 BondPlanner::Choice BondPlanner::Choose(Attempt& attempt, size_t pod_class) {
-  const auto& spec = attempt.item.classes[pod_class].spec;
+  if (Spent()) {
+    attempt.result.spent = true;
+    return {};
+  }
+  const Spec& spec = attempt.item.classes[pod_class].spec;
   const int64_t want =
       std::min(kMaxPerNode, std::max(attempt.remaining[pod_class], waiting_[spec.get()]));
   // A smaller set of offers has no other answer; caps only become less.
@@ -399,7 +515,8 @@ BondPlanner::Choice BondPlanner::Choose(Attempt& attempt, size_t pod_class) {
       std::find(attempt.offers.begin(), attempt.offers.end(), last->second.offer) !=
           attempt.offers.end() &&
       Allows(attempt.left, offers_[static_cast<size_t>(last->second.offer)]) &&
-      Ask(spec, last->second.offer, want, nullptr) == last->second.fits) {
+      Ask(spec, last->second.offer, std::min(want, last->second.fits + 1)).fits ==
+          last->second.fits) {
     return last->second;
   }
   Choice best;

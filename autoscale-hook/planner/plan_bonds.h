@@ -13,9 +13,11 @@
 //              placed buys nothing.
 //   node       The lowest price per pod that it takes, of all pods of the kind that wait; then
 //              fewer GPUs, then the order of offers. While a node takes as many as the one bought
-//              last, it is bought again without asking about the others. Of pods that name GPU
-//              models in order (instance-gpu-skus), a model is looked at when none before it has
-//              a node to buy.
+//              last, it is bought again without asking about the others. Else offers are asked
+//              about best first, by bounds from above: the amounts of the empty node, and what
+//              the domain of an offer has taken, which holds for all offers in the same domains.
+//              Of pods that name GPU models in order (instance-gpu-skus), a model is looked at
+//              when none before it has a node to buy.
 //   spread     Every zone (or other value of a label that pods spread over) on offer counts as a
 //              domain, though nothing is there yet: else all would be legal in the first one.
 //   domains    An item with affinity over a label is also tried on the offers of each value of the
@@ -26,13 +28,17 @@
 // is bought late may be taken by a pod that comes early: so the caller plans again with all nodes
 // that were bought, until no further one is needed (Planning::EmitBonds).
 //
-// Complexity: at most kMaxQuestions questions a plan, kMaxPresentScans of them about all present
-// nodes; where they are spent, the rest is planned in the next step. Deterministic. Thread-safety:
-// none. Ownership: keeps the demand, the offers and the rehearsal.
+// Complexity: a pod costs a look at the best node of an order (Rehearsal::PlaceBest), a node that
+// is bought some questions by domain, O(offers) each. The work of a plan is bounded, as Rehearsal
+// counts it, against demand that is made to be slow (kMaxBondWork): what is left then is planned in
+// the next step.
+// One item has at most a quarter of it, so that others are planned all the same. Deterministic.
+// Thread-safety: none. Ownership: keeps the demand, the offers and the rehearsal.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,12 +64,9 @@ bool Overdrawn(const CapsLeft& left);
 
 class BondPlanner {
  public:
-  static constexpr int64_t kMaxQuestions = 4'000;
-  static constexpr int kMaxPresentScans = 64;
-
-  // `caps`: of everything; what they do not allow at all opens no domain.
+  // `caps`: of everything; what they do not allow at all opens no domain. `max_work`: from now on.
   BondPlanner(const Demand& demand, const std::vector<Offer>& offers, const CapsLeft& caps,
-              Rehearsal& rehearsal);
+              Rehearsal& rehearsal, int64_t max_work);
 
   struct Result {
     bool placed = false;  // its minimum at least
@@ -75,7 +78,7 @@ class BondPlanner {
     int64_t price_of_choice = 0;  // Offer::PriceOfChoice
     int64_t later_models = 0;     // GPU models that come before those that were bought, in all
     bool capped = false;          // some node was not asked about for a cap
-    bool spent = false;           // kMaxQuestions were asked
+    bool spent = false;           // the work that may be done was done before the end
     std::string why;              // not all placed: what most of the nodes on offer say
   };
 
@@ -86,7 +89,14 @@ class BondPlanner {
   Result Place(size_t item, CapsLeft& left);
   // Back to an empty plan. (What the rehearsal had before this planner came is gone, too.)
   void Clear();
+  // Items are placed beside what is planned now: Again() takes back what was placed since, and what
+  // was bought for it, and nothing else, so that what was found out about the rest stays known.
+  void Keep() { kept_ = {rehearsal_.Mark(), nodes_.size()}; }
+  void Again();
   [[nodiscard]] int64_t questions() const { return questions_; }
+  // Since it was made. Place() places nothing more if it has come to the limit.
+  [[nodiscard]] int64_t work() const { return rehearsal_.work() - work_before_; }
+  void LimitWork(int64_t max_work) { max_work_ = max_work; }
 
  private:
   // One try to place an item.
@@ -101,22 +111,45 @@ class BondPlanner {
     int offer = -1;
     int64_t fits = 0;
   };
+  struct Candidate {
+    int offer = -1;
+    int64_t most = 0;    // no more pods than this
+    bool asked = false;  // no fewer, either
+  };
+  struct Answer {
+    int64_t fits = 0;
+    bool others_refuse = false;  // Rehearsal::OthersRefuse, of the next pod
+    std::string why;             // if none fits
+  };
 
   void FindDomains(const CapsLeft& caps);
   void AddDomains();
-  [[nodiscard]] std::vector<std::vector<int>> OfferSets(const DemandItem& item) const;
+  // Those of each value of every label that its pods attract each other over.
+  [[nodiscard]] std::vector<std::vector<int>> OffersByDomain(const DemandItem& item) const;
   Result Try(size_t item, const std::vector<int>& offers, CapsLeft& left);
   bool Round(Attempt& attempt);
   void PlaceOnKnown(Attempt& attempt, size_t pod_class);
   bool Buy(Attempt& attempt, size_t pod_class);
   Choice Choose(Attempt& attempt, size_t pod_class);
-  Choice ChooseOfRank(Attempt& attempt, const std::shared_ptr<const model::PodSpec>& spec,
-                      int64_t want, int rank, std::map<std::string, int64_t>& reasons);
+  using Spec = std::shared_ptr<const model::PodSpec>;
+  Choice ChooseOfRank(Attempt& attempt, const Spec& spec, int64_t want, int rank,
+                      std::map<std::string, int64_t>& reasons);
+  // Those of the rank that the caps allow.
+  std::vector<Candidate> CandidatesFor(Attempt& attempt, const Spec& spec, int64_t want, int rank);
+  // What the answer about one of them says of the others.
+  void Bound(std::vector<Candidate>& candidates, const Candidate& asked, const Spec& spec,
+             const Answer& answer, std::map<std::string, int64_t>& reasons);
+  [[nodiscard]] bool Spent() const { return work() >= max_work_ || work() >= max_work_of_item_; }
+  // By offer: no more pods than this fit on an empty node.
+  const std::vector<int64_t>& BoundsFor(const Spec& spec);
+  // By offer: equal numbers have equal values of the labels.
+  const std::vector<int>& DomainsBy(const std::vector<std::string>& labels);
+  // Why an empty node of the offer takes no pod whatever is planned.
+  const std::string& OwnReason(const Spec& spec, int offer);
   // By offer: WishRank for the pods. Null: their wishes say nothing about offers.
   const std::vector<int>* RanksFor(const model::PodSpec& spec);
   // How many of `want` an empty node of the offer would take now.
-  int64_t Ask(const std::shared_ptr<const model::PodSpec>& spec, int offer, int64_t want,
-              std::string* why);
+  Answer Ask(const Spec& spec, int offer, int64_t want);
   void Put(Attempt& attempt, size_t pod_class, int node, int64_t pods);
 
   const Demand& demand_;
@@ -125,9 +158,13 @@ class BondPlanner {
   std::vector<model::Node> templates_;  // by offer
   std::vector<int> by_price_;           // offers, cheapest first
   std::vector<model::Node> domains_;    // nodes without room, one in each domain of a spread
-  std::vector<int> nodes_;              // planned: the rehearsal's number of each
+  std::vector<int> nodes_;              // planned: the rehearsal's number of each, ascending
   // Pods of the kind in all items with bonds, and those that have no place yet.
   std::map<const model::PodSpec*, int64_t> all_, waiting_;
+  std::vector<Spec> kinds_;  // their specs, in the order of the demand
+  std::map<const model::PodSpec*, std::vector<int64_t>> bounds_;  // BoundsFor()
+  std::map<std::vector<std::string>, std::vector<int>> domains_by_;
+  std::map<const model::PodSpec*, std::vector<std::string>> own_reasons_;  // "": not asked for yet
   std::map<const model::PodSpec*, Choice> last_choice_;
   std::map<const model::PodSpec*, std::vector<int>> ranks_;
   // Kinds that found no place, or nothing to buy, and what was planned then: as long as that is
@@ -138,9 +175,11 @@ class BondPlanner {
     std::string why;
   };
   std::map<const model::PodSpec*, Refusal> nowhere_, nothing_to_buy_;
+  std::pair<size_t, size_t> kept_ = {0, 0};  // mark of the rehearsal, planned nodes
   uint64_t changes_ = 1, last_change_ = 1;  // the number of what is planned now, and the last dealt
   int64_t questions_ = 0;
-  int present_scans_ = 0;
+  const int64_t work_before_;
+  int64_t max_work_, max_work_of_item_;
 };
 
 }  // namespace fairlead::hook

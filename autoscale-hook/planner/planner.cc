@@ -129,6 +129,10 @@ void Planning::ChooseDomains() {
   }
 }
 
+bool Planning::NothingIsCapped() const {
+  return input_.caps == CapsLeft() && input_.max_nodes == kNoBound;
+}
+
 // Every item with bonds beside those before it, and nothing else.
 void Planning::PlanBonds() {
   const bool any = std::any_of(items_.begin(), items_.end(),
@@ -136,7 +140,14 @@ void Planning::PlanBonds() {
   if (!any) return;
   rehearsal_ = placement_.Rehearse();
   if (rehearsal_ == nullptr) return;
-  bonds_ = std::make_unique<BondPlanner>(*input_.demand, input_.offers, input_.caps, *rehearsal_);
+  bonds_ = std::make_unique<BondPlanner>(*input_.demand, input_.offers, input_.caps, *rehearsal_,
+                                         input_.max_bond_work / 3);
+  if (NothingIsCapped()) {
+    for (PlanItem& item : items_) {
+      if (item.bonds.has_value()) item.open = item.bonds->placed = true;
+    }
+    return;
+  }
   CapsLeft left = input_.caps;
   // One that needs a later one is tried again behind it.
   for (bool placed = true; std::exchange(placed, false);) {
@@ -373,11 +384,25 @@ void Planning::EmitNodes(const Packing& packing) {
 void Planning::EmitBonds(const Packing& packing) {
   if (bonds_ == nullptr) return;
   constexpr int kMaxRounds = 6;
+  bonds_->Clear();
+  for (const NodeGroup& group : packing.groups) {
+    const std::vector<Placement::Load> pods = classes_.packer().PodsOf(group.load);
+    for (int64_t n = 0; n < group.nodes; ++n) bonds_->AddNode(group.offer, pods);
+  }
   std::vector<int> bought;  // offers
+  CapsLeft left = left_;
+  bonds_->LimitWork(input_.max_bond_work);
   for (int round = 0; round < kMaxRounds; ++round) {
     const size_t before = bought.size();
-    RehearseBonds(packing, bought);
+    const int64_t work = bonds_->work();
+    RehearseBonds(left, bought);
     if (bought.size() == before) break;
+    // A round that comes to the limit would take back what this one has placed.
+    const bool last = round + 1 == kMaxRounds ||
+                      input_.max_bond_work - bonds_->work() < 2 * (bonds_->work() - work);
+    if (last) break;
+    bonds_->Again();
+    for (size_t i = before; i < bought.size(); ++i) bonds_->AddNode(bought[i], {});
   }
   // Nodes on which nothing stands in the end are not bought.
   const size_t packed = plan_.nodes.size();
@@ -402,17 +427,8 @@ void Planning::EmitBonds(const Packing& packing) {
 }
 
 // `bought`: for items with bonds so far; grows by what is needed besides.
-void Planning::RehearseBonds(const Packing& packing, std::vector<int>& bought) {
-  bonds_->Clear();
-  for (const NodeGroup& group : packing.groups) {
-    const std::vector<Placement::Load> pods = classes_.packer().PodsOf(group.load);
-    for (int64_t n = 0; n < group.nodes; ++n) bonds_->AddNode(group.offer, pods);
-  }
-  CapsLeft left = left_;
-  for (const int offer : bought) {
-    bonds_->AddNode(offer, {});
-    TakeFrom(left, input_.offers[static_cast<size_t>(offer)]);
-  }
+void Planning::RehearseBonds(CapsLeft& left, std::vector<int>& bought) {
+  bonds_->Keep();
   std::vector<size_t> waiting;
   for (size_t i = 0; i < items_.size(); ++i) {
     if (items_[i].bonds_taken) waiting.push_back(i);
@@ -421,8 +437,9 @@ void Planning::RehearseBonds(const Packing& packing, std::vector<int>& bought) {
   const auto is_placed = [&](size_t index) {
     items_[index].bonds = bonds_->Place(index, left);
     const BondPlanner::Result& result = *items_[index].bonds;
+    if (!result.placed) return false;  // its nodes are taken back
     bought.insert(bought.end(), result.bought.begin(), result.bought.end());
-    return result.placed;
+    return true;
   };
   while (std::erase_if(waiting, is_placed) > 0) {
   }

@@ -9,7 +9,7 @@
 // Items whose pods depend on pods of other nodes (affinity, spread) are planned on a rehearsal of
 // the whole plan (plan_bonds.h): first alone, for what they take of the caps in the order of
 // service; then once more beside everything else that is bought, where they use what is left on
-// those nodes.
+// those nodes. Where nothing is capped the first of the two is left out.
 //
 // Pods that a topology binds together are planned in the domains that are the cheapest for their
 // item alone (plan_domains.h). An item that does not fit there under the caps, beside what is taken
@@ -44,6 +44,8 @@
 namespace fairlead::hook {
 
 inline constexpr int kMaxLeftOut = 32;
+// What a plan for items with bonds may cost (Rehearsal::work).
+inline constexpr int64_t kMaxBondWork = 2'000'000;
 inline constexpr char kNextStep[] = "more nodes are requested in the next step";
 
 struct PlanInput {
@@ -61,6 +63,7 @@ struct PlanInput {
   std::string gpu_cap_of, cost_cap_of;
   // At most so many nodes; a first gang that needs more gets them all the same.
   int64_t max_nodes = kNoBound;
+  int64_t max_bond_work = kMaxBondWork;
 };
 
 struct PlannedNode {

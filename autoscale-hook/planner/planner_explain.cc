@@ -41,10 +41,11 @@ ItemOutcome Planning::ExplainBond(size_t index) {
     CapsLeft open = input_.caps.WithoutCaps();
     const size_t mark = rehearsal_->Mark();
     {
-      BondPlanner alone(*input_.demand, offers, open, *rehearsal_);
+      BondPlanner alone(*input_.demand, offers, open, *rehearsal_, input_.max_bond_work / 16);
       needed = alone.Place(index, open);
     }
     rehearsal_->RollbackTo(mark);
+    if (!needed.placed && needed.spent) return outcome;  // not known
   }
   if (!needed.placed) {
     outcome.code = Code::kNoInstanceTypeFits;

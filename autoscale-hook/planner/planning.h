@@ -89,6 +89,7 @@ class Planning {
 
   void ReadItems();
   void PlanBonds();
+  [[nodiscard]] bool NothingIsCapped() const;
   void ChooseDomains();
   void DecideItems();
   // The wishes of the item's classes at its level; empty if some class that has to be there fits
@@ -113,7 +114,7 @@ class Planning {
   void NoteModels(const DemandItem& item, ItemOutcome& outcome);
   const std::string& WhyNotModel(const model::PodSpec& spec, int rank);
   void EmitBonds(const Packing& packing);
-  void RehearseBonds(const Packing& packing, std::vector<int>& bought);
+  void RehearseBonds(CapsLeft& left, std::vector<int>& bought);
   void EmitBond(size_t index, const std::vector<size_t>& index_of);
   void ExplainLeftOut();
   ItemOutcome ExplainUnfit(const DemandItem& item);

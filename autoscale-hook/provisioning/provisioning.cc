@@ -54,14 +54,23 @@ class GuardedRehearsal final : public Rehearsal {
                 int64_t count) override {
     return IsRefused(*spec, node) ? 0 : rehearsal_->Place(spec, node, count);
   }
-  std::vector<std::pair<int, int64_t>> PlaceBest(const std::shared_ptr<const model::PodSpec>& spec,
-                                                 int64_t count, const std::vector<int>& nodes,
-                                                 bool present) override {
-    std::vector<int> allowed;
-    for (const int node : nodes) {
-      if (!IsRefused(*spec, node)) allowed.push_back(node);
-    }
-    return rehearsal_->PlaceBest(spec, count, allowed, present);
+  void Know(const std::shared_ptr<const model::PodSpec>& spec) override { rehearsal_->Know(spec); }
+  std::vector<std::pair<int, int64_t>> PlaceBest(
+      const std::shared_ptr<const model::PodSpec>& spec, int64_t count,
+      absl::FunctionRef<bool(int)> passed_over) override {
+    return rehearsal_->PlaceBest(
+        spec, count, [&](int node) { return passed_over(node) || IsRefused(*spec, node); });
+  }
+  int64_t MostThatFit(const std::shared_ptr<const model::PodSpec>& spec, int node,
+                      int64_t limit) override {
+    return IsRefused(*spec, node) ? 0 : rehearsal_->MostThatFit(spec, node, limit);
+  }
+  std::optional<std::vector<std::string>> DomainLabels(
+      const std::shared_ptr<const model::PodSpec>& spec) override {
+    return rehearsal_->DomainLabels(spec);
+  }
+  bool OthersRefuse(const std::shared_ptr<const model::PodSpec>& spec, int node) override {
+    return !IsRefused(*spec, node) && rehearsal_->OthersRefuse(spec, node);
   }
   std::string WhyNot(const std::shared_ptr<const model::PodSpec>& spec, int node) override {
     if (IsRefused(*spec, node)) {
@@ -71,6 +80,7 @@ class GuardedRehearsal final : public Rehearsal {
   }
   [[nodiscard]] size_t Mark() const override { return rehearsal_->Mark(); }
   void RollbackTo(size_t mark) override { rehearsal_->RollbackTo(mark); }
+  [[nodiscard]] int64_t work() const override { return rehearsal_->work(); }
 
  private:
   struct Kind {

@@ -6,6 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "scheduler/engine/node_changes.h"
+#include "scheduler/engine/node_order.h"
+#include "scheduler/model/api_names.h"
 
 namespace fairlead::engine {
 namespace {
@@ -48,6 +51,30 @@ bool Feasibility::Suits(state::PodClassId pod_class, state::NodeId id) const {
   if (node.id != id || !node.exists) return false;
   return framework_.FilterNodeObject(
       {state_, state_.pod_class(pod_class), pod_class, Capacity::kFuture}, node, nullptr);
+}
+
+bool Feasibility::OthersRefuse(state::PodClassId pod_class, state::NodeId id) const {
+  const state::NodeInfo& node = state_.node(id);
+  if (node.id != id || !node.exists) return false;
+  const framework::Context context{state_, state_.pod_class(pod_class), pod_class,
+                                   Capacity::kFuture};
+  return framework_.FilterNodeObject(context, node, nullptr) &&
+         framework_.FilterNodeUsage(context, node, nullptr) &&
+         !framework_.Filter(context, node, nullptr);
+}
+
+std::optional<std::vector<std::string>> Feasibility::DomainLabels(
+    state::PodClassId pod_class) const {
+  const framework::Context context{state_, state_.pod_class(pod_class), pod_class,
+                                   Capacity::kFuture};
+  std::vector<std::string> labels;
+  if (framework_.FiltersNodeLocal(context.pod_class)) return labels;
+  if (!framework_.ByDomain(context.pod_class)) return std::nullopt;
+  for (const framework::TopologyKey* key : framework_.DependenceOf(context).filter) {
+    if (key->name() != model::kHostnameLabel) labels.push_back(key->name());
+  }
+  std::sort(labels.begin(), labels.end());
+  return labels;
 }
 
 std::vector<int64_t> Feasibility::ScoresOf(state::PodClassId pod_class,
@@ -137,6 +164,27 @@ Diagnosis Feasibility::WhyNot(state::PodClassId pod_class) const {
   return diagnosis;
 }
 
+// Follows all nodes as long as it lives.
+struct Hypothesis::Orders {
+  Orders(state::ClusterState& followed, const framework::Framework& framework)
+      : state(followed),
+        changes(followed, NodeChanges::Of::kAllNodes),
+        orders(followed, framework, changes, kPromised, {}, NodeOrders::Holds::kWhatIf) {
+    state.Subscribe(&changes);
+    state.Subscribe(&orders);
+  }
+  ~Orders() {
+    state.Unsubscribe(&orders);
+    state.Unsubscribe(&changes);
+  }
+  Orders(const Orders&) = delete;
+  Orders& operator=(const Orders&) = delete;
+
+  state::ClusterState& state;
+  NodeChanges changes;
+  NodeOrders orders;
+};
+
 Hypothesis::Hypothesis(state::ClusterState& state, const framework::Framework& framework,
                        state::PartsOrder order)
     : Feasibility(state, framework),
@@ -150,17 +198,18 @@ Hypothesis::Hypothesis(state::Transaction& txn, state::ClusterState& state,
                        const framework::Framework& framework, state::PartsOrder order)
     : Feasibility(state, framework), state_(state), order_(order), txn_(txn), start_(txn.Mark()) {}
 
-Hypothesis::~Hypothesis() { txn_.RollbackTo(start_); }
+Hypothesis::~Hypothesis() {
+  orders_.reset();  // it need not follow what is undone
+  txn_.RollbackTo(start_);
+}
 
 state::NodeId Hypothesis::AddNode(const model::Node& node) { return txn_.AddNode(node); }
 
 state::PodClassId Hypothesis::ClassOf(const std::shared_ptr<const model::PodSpec>& spec) {
-  const auto known = std::find_if(known_.begin(), known_.end(),
-                                  [&](const Known& entry) { return entry.spec == spec; });
-  if (known != known_.end()) return known->pod_class;
-  const Checkpoint mark = txn_.Mark();
-  known_.push_back({spec, txn_.AddClass(*spec), mark});
-  return known_.back().pod_class;
+  const auto known = classes_.find(spec.get());
+  if (known != classes_.end()) return known->second;
+  known_.push_back({spec, txn_.Mark()});
+  return classes_[spec.get()] = txn_.AddClass(*spec);
 }
 
 int64_t Hypothesis::Place(state::PodClassId pod_class, state::NodeId node, int64_t count) {
@@ -189,7 +238,25 @@ bool Hypothesis::Promise(state::PodId pod, state::NodeId node) {
 
 void Hypothesis::RollbackTo(Checkpoint mark) {
   txn_.RollbackTo(mark);
-  while (!known_.empty() && known_.back().mark >= mark) known_.pop_back();
+  while (!known_.empty() && known_.back().mark >= mark) {
+    classes_.erase(known_.back().spec.get());
+    known_.pop_back();
+  }
+}
+
+std::optional<state::NodeId> Hypothesis::BestNode(
+    state::PodClassId pod_class, uint64_t& work,
+    absl::FunctionRef<bool(state::NodeId)> passed_over) {
+  const state::PodClass& wanted = state_.pod_class(pod_class);
+  if (!framework().NodeLocal(wanted) && !framework().ByDomain(wanted)) return std::nullopt;
+  if (orders_ == nullptr) orders_ = std::make_unique<Orders>(state_, framework());
+  const auto best = orders_->orders.BestFor(pod_class, work, nullptr, passed_over);
+  if (!best.has_value()) return std::nullopt;
+  return best->node;
+}
+
+std::string Hypothesis::CheckConsistency() const {
+  return orders_ == nullptr ? "" : orders_->orders.CheckConsistency();
 }
 
 int64_t Hypothesis::HowManyFit(state::PodClassId pod_class, state::NodeId node, int64_t limit) {

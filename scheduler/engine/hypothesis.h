@@ -31,9 +31,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <utility>
+#include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "scheduler/framework/framework.h"
 #include "scheduler/state/cluster_state.h"
@@ -74,6 +76,15 @@ class Feasibility {
     const std::vector<int64_t> scores = ScoresOf(pod_class, nodes);
     return static_cast<size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
   }
+  // Other nodes alone are why the node takes no pod of the class when all promises are kept: what
+  // it has and what is on it would do. Then every node refuses that is as well placed among the
+  // others (DomainLabels).
+  [[nodiscard]] bool OthersRefuse(state::PodClassId pod_class, state::NodeId node) const;
+  // Whatever other nodes have to say about a node, they say of each with the same values of these
+  // labels, host names aside, if nothing is on it yet. Ascending. None: not known, by more than
+  // labels. As the cluster is.
+  [[nodiscard]] std::optional<std::vector<std::string>> DomainLabels(
+      state::PodClassId pod_class) const;
   // No more pods of the class than this find room on the node when all promises are kept, at most
   // `limit`: by the node's object and by amounts alone. What pods do to each other is not asked, so
   // it is a bound from above for pods that come together, too. O(resources + parts).
@@ -95,6 +106,8 @@ class Feasibility {
   // Every real and usable node asked once for its reason: now, or if it were empty, if none of them
   // may hold a pod of the class (Diagnosis::by_objects). O(nodes).
   [[nodiscard]] Diagnosis WhyNot(state::PodClassId pod_class) const;
+
+  [[nodiscard]] const framework::Framework& framework() const { return framework_; }
 
  private:
   // None of the nodes that WhyNot() asks about may hold a pod of the class.
@@ -123,8 +136,8 @@ class Hypothesis : public Feasibility {
   // ---- changes
   // A node like this that exists only here.
   state::NodeId AddNode(const model::Node& node);
-  // The class of a spec that perhaps no pod has. Valid until it is rolled back. O(classes asked
-  // for) if it is known by its address, else O(spec).
+  // The class of a spec that perhaps no pod has. Valid until it is rolled back. O(1) if it is known
+  // by its address, else O(spec).
   state::PodClassId ClassOf(const std::shared_ptr<const model::PodSpec>& spec);
   // As many pods of the class as fit there, one after another, at most `count`. They stay; their
   // number. Labels: state::Transaction::AddPod().
@@ -148,8 +161,19 @@ class Hypothesis : public Feasibility {
   // ---- questions that need a try
   // How many pods of the class fit there one after another, at most `limit`.
   int64_t HowManyFit(state::PodClassId pod_class, state::NodeId node, int64_t limit);
+  // Where the scheduler would place a pod of the class if every node could be used at once, also
+  // those that are on order and those that were added here, but for those that `passed_over` is
+  // true for; kNoId: it fits nowhere. None: each node has to be asked about (NodeOrders::BestFor).
+  // `work` grows by the filter evaluations made. Complexity: NodeOrders'; the first call for a
+  // class looks at all nodes.
+  std::optional<state::NodeId> BestNode(state::PodClassId pod_class, uint64_t& work,
+                                        absl::FunctionRef<bool(state::NodeId)> passed_over);
+  // The first difference of what BestNode() remembers from a look at the nodes, or empty.
+  [[nodiscard]] std::string CheckConsistency() const;
 
  private:
+  struct Orders;
+
   state::ClusterState& state_;
   const state::PartsOrder order_;
   std::optional<state::Transaction> own_;
@@ -158,10 +182,11 @@ class Hypothesis : public Feasibility {
   // Classes that were asked for, and the length of the transaction before each.
   struct Known {
     std::shared_ptr<const model::PodSpec> spec;
-    state::PodClassId pod_class;
     Checkpoint mark;
   };
   std::vector<Known> known_;
+  absl::flat_hash_map<const model::PodSpec*, state::PodClassId> classes_;  // of `known_`
+  std::unique_ptr<Orders> orders_;  // null: BestNode() was not called
 };
 
 }  // namespace fairlead::engine

@@ -206,5 +206,100 @@ TEST(HypothesisProperty, WhatItSaysOfANewNodeIsWhatTheEngineDoes) {
   EXPECT_GT(kinds_refused, seeds / 4);
 }
 
+// Asked node by node: those on which it fits, and what the best of them scores; -1: none.
+int64_t BestScore(const Hypothesis& what_if, state::PodClassId wanted,
+                  const std::vector<state::NodeId>& nodes, state::NodeId& best) {
+  std::vector<state::NodeId> fits;
+  for (const state::NodeId node : nodes) {
+    if (what_if.Fits(wanted, node, Hypothesis::kPromised)) fits.push_back(node);
+  }
+  best = fits.empty() ? state::kNoId : fits[what_if.BestOf(wanted, fits)];
+  if (fits.empty()) return -1;
+  const std::vector<int64_t> scores = what_if.ScoresOf(wanted, fits);
+  return *std::max_element(scores.begin(), scores.end());
+}
+
+// Nodes are added, pods placed and all of it rolled back between the questions.
+TEST(HypothesisProperty, TheBestNodeIsTheBestOfAllThatAreAskedOneByOne) {
+  const auto seeds =
+      static_cast<int64_t>(fairlead::testing::FromEnvironment("FAIRLEAD_WHAT_IF_SEEDS", 400)) / 4;
+  int64_t on_added = 0, on_present = 0, nowhere = 0;
+  for (int64_t seed = 1; seed <= seeds; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    Dice dice(static_cast<uint64_t>(seed + 5'000));
+    testing::Cluster cluster;
+    Fill(cluster, RandomWorld(dice));
+    cluster.Run(1);
+    const std::string before = cluster.state().Dump();
+    {
+      const auto what_if = cluster.engine().WhatIf();
+      std::vector<state::NodeId> nodes;
+      for (const auto& [name, id] : cluster.state().nodes_by_name()) nodes.push_back(id);
+      const size_t present = nodes.size();
+      std::vector<std::shared_ptr<const model::PodSpec>> specs;
+      for (int64_t i = 0; i < 4; ++i) {
+        Kind kind = RandomKind(dice, absl::StrCat("k", i));
+        if (dice.OneIn(2)) kind.pod.spec.node_selector = {};
+        specs.push_back(SpecOf(kind));
+      }
+      std::vector<std::pair<Hypothesis::Checkpoint, size_t>> marks;
+      for (int step = 0; step < 40; ++step) {
+        marks.emplace_back(what_if->Mark(), nodes.size());
+        if (dice.OneIn(4)) {
+          model::Node added = RandomNode(dice, "zzz");
+          added.meta.labels.Erase(model::kHostnameLabel);
+          if (dice.OneIn(2)) added.meta.labels.Set(kNew, "yes");
+          nodes.push_back(what_if->AddNode(added));
+        }
+        const auto wanted = what_if->ClassOf(specs[static_cast<size_t>(dice.Upto(4))]);
+        state::NodeId expected = state::kNoId, best = state::kNoId;
+        const int64_t score = BestScore(*what_if, wanted, nodes, expected);
+        uint64_t work = 0;
+        const auto found = what_if->BestNode(wanted, work, [](state::NodeId) { return false; });
+        ASSERT_TRUE(found.has_value());
+        ASSERT_EQ(*found == state::kNoId, expected == state::kNoId);
+        if (*found == state::kNoId) {
+          ++nowhere;
+        } else {
+          // Of equals any may be the one.
+          ASSERT_TRUE(what_if->Fits(wanted, *found, Hypothesis::kPromised));
+          std::vector<state::NodeId> fits;
+          for (const state::NodeId node : nodes) {
+            if (what_if->Fits(wanted, node, Hypothesis::kPromised)) fits.push_back(node);
+          }
+          const std::vector<int64_t> scores = what_if->ScoresOf(wanted, fits);
+          const auto at = std::find(fits.begin(), fits.end(), *found) - fits.begin();
+          ASSERT_EQ(scores[static_cast<size_t>(at)], score);
+          const bool is_added = std::find(nodes.begin() + static_cast<ptrdiff_t>(present),
+                                          nodes.end(), *found) != nodes.end();
+          ++(is_added ? on_added : on_present);
+          // Passed over, it is another one that is the best.
+          std::vector<state::NodeId> others = nodes;
+          std::erase(others, *found);
+          const auto second =
+              what_if->BestNode(wanted, work, [&](state::NodeId id) { return id == *found; });
+          ASSERT_TRUE(second.has_value());
+          EXPECT_NE(*second, *found);
+          BestScore(*what_if, wanted, others, best);
+          EXPECT_EQ(*second == state::kNoId, best == state::kNoId);
+          what_if->Place(wanted, *found, 1 + dice.Upto(2));
+        }
+        ASSERT_EQ(what_if->CheckConsistency(), "");
+        if (!dice.OneIn(6)) continue;
+        const auto back = static_cast<size_t>(dice.Upto(static_cast<int64_t>(marks.size())));
+        what_if->RollbackTo(marks[back].first);
+        nodes.resize(marks[back].second);
+        marks.resize(back);
+        ASSERT_EQ(what_if->CheckConsistency(), "");
+      }
+    }
+    ASSERT_EQ(cluster.state().Dump(), before);
+    ASSERT_EQ(cluster.engine().CheckConsistency(), "");
+  }
+  EXPECT_GT(on_added, seeds);
+  EXPECT_GT(on_present, seeds);
+  EXPECT_GT(nowhere, seeds);
+}
+
 }  // namespace
 }  // namespace fairlead::engine

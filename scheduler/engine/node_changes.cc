@@ -15,7 +15,9 @@ void NodeChanges::OnChange(const state::StateChange& change) {
     object_end_ = ring_.end();
     return;
   }
-  if (state_.node(change.to_node).kind == state::NodeKind::kVirtual) return;
+  if (of_ == Of::kRealNodes && state_.node(change.to_node).kind == state::NodeKind::kVirtual) {
+    return;
+  }
   ring_.Add(change.to_node);
   if (change.kind == Kind::kNodeObject) object_end_ = ring_.end();
 }

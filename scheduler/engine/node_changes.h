@@ -3,7 +3,7 @@
 // asked between two changes, so a change costs one number here, and a reader the changes since its
 // last look.
 //
-// Nodes that exist only inside a Transaction (NodeKind::kVirtual) are left out.
+// Nodes that exist only inside a Transaction (NodeKind::kVirtual) are left out unless asked for.
 //
 // Thread-safety: the state's. Complexity: O(1). Memory: ChangeRing's.
 #pragma once
@@ -18,7 +18,9 @@ namespace fairlead::engine {
 
 class NodeChanges final : public state::StateSubscriber {
  public:
-  explicit NodeChanges(const state::ClusterState& state) : state_(state) {}
+  enum class Of : uint8_t { kRealNodes, kAllNodes };
+  explicit NodeChanges(const state::ClusterState& state, Of of = Of::kRealNodes)
+      : state_(state), of_(of) {}
 
   // As in ChangeRing.
   [[nodiscard]] uint64_t start() const { return ring_.start(); }
@@ -32,6 +34,7 @@ class NodeChanges final : public state::StateSubscriber {
 
  private:
   const state::ClusterState& state_;
+  const Of of_;
   ChangeRing<state::NodeId> ring_;
   uint64_t object_end_ = 1;
 };

@@ -165,9 +165,9 @@ void NodeOrders::Look(Slot& slot, const framework::ClassPlugins& plugins,
     if (slot.object_fits) slot.object_score = plugins.ObjectScore(context, node);
   }
   slot.fits = slot.object_fits && plugins.FilterNodeUsage(context, node) &&
-              (holds_ == Holds::kAllThatFit || FitsIdle(framework_, context, node));
+              (holds_ != Holds::kIdle || FitsIdle(framework_, context, node));
   if (!slot.fits) return;
-  slot.ordered = !node.TakesBindings();
+  slot.ordered = holds_ != Holds::kWhatIf && !node.TakesBindings();
   slot.fits = !slot.ordered || capacity_ != Capacity::kNow;
   slot.minus_score = -plugins.Score(context, node, slot.object_score);
   slot.name_rank = node.name_rank;
@@ -178,7 +178,7 @@ std::string NodeOrders::CheckSlot(const Order& order, const framework::ClassPlug
   const state::NodeInfo& node = state_.node(id);
   const Slot slot = id < order.slots.size() ? order.slots[id] : Slot();
   Slot now;
-  if (node.id == id && node.exists && node.kind != state::NodeKind::kVirtual) {
+  if (node.id == id && node.exists && Covers(node)) {
     // What is on a node that does not suit is not looked at.
     if (slot.version != node.version && slot.object_fits) return "changed unseen";
     Look(now, plugins, pod_class, node);
@@ -216,7 +216,7 @@ std::string NodeOrders::CheckConsistency() const {
       if (std::string wrong = check(id); !wrong.empty()) return wrong;
     }
     for (const auto& [name, id] : state_.nodes_by_name()) {
-      if (state_.node(id).kind == state::NodeKind::kVirtual) continue;
+      if (!Covers(state_.node(id))) continue;
       if (std::string wrong = check(id); !wrong.empty()) return wrong;
     }
   }
@@ -239,7 +239,7 @@ void NodeOrders::Build(Order& order, state::PodClassId pod_class, uint64_t& work
   }
   std::vector<std::vector<Entry>> entries;  // by group
   for (const auto& [name, id] : state_.nodes_by_name()) {
-    if (state_.node(id).kind == state::NodeKind::kVirtual) continue;
+    if (!Covers(state_.node(id))) continue;
     if (id >= order.slots.size()) order.slots.resize(id + 1);
     RenewSlot(order, pod_class, id, work);
     Slot& slot = order.slots[id];
@@ -412,7 +412,7 @@ NodeOrders::GroupKey NodeOrders::KeyOf(const Order& order, state::PodClassId pod
     }
   }
   if (order.marked) {
-    framework_.AddMarks(ContextOf(pod_class, Capacity::kNow), node,
+    framework_.AddMarks(ContextOf(pod_class, ScoredIn()), node,
                         order.domains == nullptr ? kNoKeys : order.domains->by_node, key);
   }
   return key;
@@ -493,7 +493,7 @@ NodeOrders::Best NodeOrders::BestOfGroups(
     firsts.push_back(FirstOf(group, passed_over));
   }
   const std::vector<int64_t> scores =
-      kinds.size() > 1 ? framework_.ScoreKinds(ContextOf(pod_class, Capacity::kNow), kinds)
+      kinds.size() > 1 ? framework_.ScoreKinds(ContextOf(pod_class, ScoredIn()), kinds)
                        : std::vector<int64_t>(kinds.size(), 0);
   Entry best{false, 0, 0, state::kNoId};
   for (size_t i = 0; i < firsts.size(); ++i) {

@@ -3,7 +3,8 @@
 //
 // An order of Holds::kIdle has only nodes with idle capacity for the pod, promised or not. KAI
 // calls a node available by what is idle there (facts 3.8), and so several promises may count on
-// it.
+// it. An order of Holds::kWhatIf is about the day when everything that is on order has come: nodes
+// of the what-if that is open are in it, and no node is taken for one that is not usable yet.
 //
 // Order: usable nodes before ordered ones, score descending, then node name.
 //
@@ -67,9 +68,10 @@ class NodeOrders final : public state::StateSubscriber {
     size_t max_domains = 1024;
   };
 
-  enum class Holds : uint8_t { kAllThatFit, kIdle };
+  enum class Holds : uint8_t { kAllThatFit, kIdle, kWhatIf };
 
-  // Both this and `changes` are to be subscribed by the owner.
+  // Both this and `changes` are to be subscribed by the owner. kWhatIf: `changes` are of all nodes,
+  // and the capacity is kFuture.
   NodeOrders(const state::ClusterState& state, const framework::Framework& framework,
              const NodeChanges& changes, framework::Capacity capacity)
       : NodeOrders(state, framework, changes, capacity, Limits()) {}
@@ -198,6 +200,14 @@ class NodeOrders final : public state::StateSubscriber {
   // The order of the class as of now.
   Order& Current(state::PodClassId pod_class, uint64_t& work);
 
+  // Whether it is about the node at all.
+  [[nodiscard]] bool Covers(const state::NodeInfo& node) const {
+    return holds_ == Holds::kWhatIf || node.kind != state::NodeKind::kVirtual;
+  }
+  // In which capacity pods count that are normalised by.
+  [[nodiscard]] framework::Capacity ScoredIn() const {
+    return holds_ == Holds::kWhatIf ? framework::Capacity::kFuture : framework::Capacity::kNow;
+  }
   // What Renew() finds out, without what depends on other nodes.
   void Look(Slot& slot, const framework::ClassPlugins& plugins, state::PodClassId pod_class,
             const state::NodeInfo& node) const;
