@@ -1,5 +1,5 @@
-// A small HTTP/1.1 server for health, metrics, the dashboard, webhooks and the protocol of scheduler
-// extenders: GET and HEAD, and POST where a handler takes a body; a handler per path.
+// A small HTTP/1.1 server for health, metrics, the dashboard, webhooks and the protocol of
+// scheduler extenders: GET and HEAD, and POST where a handler takes a body; a handler per path.
 //
 // All resources are bounded. A connection beyond the limit takes the place of the one that has been
 // idle for longest, so clients that hold connections open do not keep probes out. A request's
@@ -8,9 +8,9 @@
 // the certificate of the options; clients are not authenticated.
 //
 // Handlers run on the server's one thread, one at a time; those of `slow_paths`, of `requests`, and
-// all that take a body, run on others (`slow_threads`), so that they delay only each other. Answers:
-// 404 for a path without handler, 405 for other methods, 400 for invalid HTTP, 413 and 431 for too
-// large requests; 304 without a body if the request's If-None-Match has the ETag of a 200.
+// all that take a body, run on others (`slow_threads`), so that they delay only each other.
+// Answers: 404 for a path without handler, 405 for other methods, 400 for invalid HTTP, 413 and 431
+// for too large requests; 304 without a body if the request's If-None-Match has the ETag of a 200.
 //
 // Ownership: owns its thread and sockets; objects that the handlers use must outlive the server.
 // Thread-safety: every method from any thread but the handlers'. Two handlers may run at the same
