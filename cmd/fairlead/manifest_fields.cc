@@ -36,7 +36,10 @@ constexpr char kNodePool[] =
     "spec.gpuSharing.renameByDefault spec.gpuSharing.migDevices.* "
     "spec.disruption.consolidationPolicy spec.disruption.consolidateAfter "
     "spec.disruption.budgets[].nodes spec.disruption.budgets[].schedule "
-    "spec.disruption.budgets[].duration spec.disruption.budgets[].reasons[] spec.maxNodes";
+    "spec.disruption.budgets[].duration spec.disruption.budgets[].reasons[] spec.maxNodes "
+    "spec.devices[].driver spec.devices[].count spec.devices[].capacity.* "
+    "spec.devices[].attributes.*.bool spec.devices[].attributes.*.int "
+    "spec.devices[].attributes.*.string spec.devices[].attributes.*.version";
 
 constexpr char kTopology[] = "spec.levels[].nodeLabel spec.levels[].alias";
 

@@ -16,6 +16,7 @@
 #include "scheduler/plugins/numa.h"
 #include "scheduler/plugins/registry.h"
 #include "scheduler/state/cluster_state.h"
+#include "scheduler/state/parts.h"
 #include "scheduler/state/transaction.h"
 #include "scheduler/verdict/verdict.h"
 
