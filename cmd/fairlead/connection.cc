@@ -10,7 +10,8 @@
 
 namespace fairlead::cmd {
 
-absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const ClusterFlags& flags) {
+absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const ClusterFlags& flags,
+                                                             absl::string_view program) {
   std::unique_ptr<Connection> connection(new Connection());
   absl::StatusOr<kube::ClientConfig> config =
       kube::LoadClientConfig(flags.kubeconfig, flags.context, kube::ProcessEnvironment());
@@ -21,7 +22,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const ClusterFlags&
   }
   FAIRLEAD_ASSIGN_OR_RETURN(connection->config_, std::move(config));
   kube::CurlTransportOptions options;
-  options.user_agent = absl::StrCat("fairlead/", kVersion);
+  options.user_agent = absl::StrCat(program, "/", kVersion);
   FAIRLEAD_ASSIGN_OR_RETURN(connection->transport_,
                             kube::CurlTransport::Create(
                                 connection->config_.server,

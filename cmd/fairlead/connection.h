@@ -20,7 +20,8 @@ struct ClusterFlags {
 class Connection {
  public:
   // Reads the kubeconfig; does not contact the server yet.
-  static absl::StatusOr<std::unique_ptr<Connection>> Open(const ClusterFlags& flags);
+  static absl::StatusOr<std::unique_ptr<Connection>> Open(const ClusterFlags& flags,
+                                                          absl::string_view program = "fairlead");
 
   [[nodiscard]] const RealClock& clock() const { return clock_; }
   kube::CurlTransport& transport() { return *transport_; }

@@ -16,6 +16,9 @@
 namespace fairlead::cmd {
 namespace {
 
+// In audit logs it is told apart from the scheduler, which needs none of these rights.
+constexpr char kMigrateProgram[] = "fairlead-migrate";
+
 absl::StatusOr<MigrationPace> PaceOf(const MigrateFlags& flags) {
   MigrationPace pace;
   pace.sleep = [](absl::Duration time) { absl::SleepFor(time); };
@@ -52,7 +55,8 @@ absl::Status ToDoFirst(const std::vector<Finding>& findings) {
 
 absl::Status RunMigrateCheck(const MigrateFlags& flags, std::ostream& out) {
   FAIRLEAD_ASSIGN_OR_RETURN(const OutputFormat format, ParseOutputFormat(flags.output));
-  FAIRLEAD_ASSIGN_OR_RETURN(const auto connection, Connection::Open(flags.cluster));
+  FAIRLEAD_ASSIGN_OR_RETURN(const auto connection,
+                            Connection::Open(flags.cluster, kMigrateProgram));
   ApiClient api(&connection->transport());
   FAIRLEAD_ASSIGN_OR_RETURN(const KaiObjects objects, ReadKaiObjects(api));
   const std::vector<Finding> findings = ExamineKai(ReadKaiInstallation(objects), flags.controllers);
@@ -63,7 +67,8 @@ absl::Status RunMigrateCheck(const MigrateFlags& flags, std::ostream& out) {
 absl::Status RunMigrate(const MigrateFlags& flags, std::ostream& out) {
   FAIRLEAD_RETURN_IF_ERROR(CheckConsent(flags, "migrate"));
   FAIRLEAD_ASSIGN_OR_RETURN(const MigrationPace pace, PaceOf(flags));
-  FAIRLEAD_ASSIGN_OR_RETURN(const auto connection, Connection::Open(flags.cluster));
+  FAIRLEAD_ASSIGN_OR_RETURN(const auto connection,
+                            Connection::Open(flags.cluster, kMigrateProgram));
   ApiClient api(&connection->transport());
   FAIRLEAD_ASSIGN_OR_RETURN(const KaiObjects objects, ReadKaiObjects(api));
   const KaiInstallation kai = ReadKaiInstallation(objects);
@@ -87,7 +92,8 @@ absl::Status RunMigrate(const MigrateFlags& flags, std::ostream& out) {
 absl::Status RunMigrateBack(const MigrateFlags& flags, std::ostream& out) {
   FAIRLEAD_RETURN_IF_ERROR(CheckConsent(flags, "migrate back"));
   FAIRLEAD_ASSIGN_OR_RETURN(const MigrationPace pace, PaceOf(flags));
-  FAIRLEAD_ASSIGN_OR_RETURN(const auto connection, Connection::Open(flags.cluster));
+  FAIRLEAD_ASSIGN_OR_RETURN(const auto connection,
+                            Connection::Open(flags.cluster, kMigrateProgram));
   ApiClient api(&connection->transport());
   FAIRLEAD_ASSIGN_OR_RETURN(const std::optional<FoundRecord> record, FindRecord(api));
   const std::vector<MigrationStep> steps =
