@@ -61,8 +61,7 @@ std::string QueueToAuthorize(const Request& request, const Cluster& cluster, con
   return policy.queue_authorization || IsRestricted(queue, cluster) ? queue : "";
 }
 
-std::string EncodeAccessReview(const UserInfo& user, absl::string_view ns,
-                               absl::string_view queue) {
+std::string EncodeAccessReview(const UserInfo& user, const AccessAttributes& attributes) {
   JsonWriter json;
   json.BeginObject().Field("apiVersion", "authorization.k8s.io/v1");
   json.Field("kind", "SubjectAccessReview").Key("spec").BeginObject();
@@ -75,9 +74,17 @@ std::string EncodeAccessReview(const UserInfo& user, absl::string_view ns,
     json.EndArray();
   }
   json.EndObject().Key("resourceAttributes").BeginObject();
-  json.FieldUnlessEmpty("namespace", ns).Field("verb", "use").Field("group", kQueueGroup);
-  json.Field("resource", "queues").Field("name", queue);
+  for (const auto& [field, value] : attributes) json.FieldUnlessEmpty(field, value);
   return json.EndObject().EndObject().EndObject().Take();
+}
+
+std::string EncodeAccessReview(const UserInfo& user, absl::string_view ns,
+                               absl::string_view queue) {
+  return EncodeAccessReview(user, {{"namespace", ns},
+                                   {"verb", "use"},
+                                   {"group", kQueueGroup},
+                                   {"resource", "queues"},
+                                   {"name", queue}});
 }
 
 absl::StatusOr<AccessAnswer> ReadAccessReview(absl::string_view body) {

@@ -10,6 +10,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -26,6 +28,10 @@ namespace fairlead::admission {
 std::string QueueToAuthorize(const Request& request, const Cluster& cluster, const Policy& policy);
 
 inline constexpr char kAccessReviewPath[] = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+// The question about the user; `attributes`: fields of resourceAttributes, empty ones are left out.
+using AccessAttributes = std::vector<std::pair<absl::string_view, absl::string_view>>;
+std::string EncodeAccessReview(const UserInfo& user, const AccessAttributes& attributes);
+// Whether the user may use the queue.
 std::string EncodeAccessReview(const UserInfo& user, absl::string_view ns, absl::string_view queue);
 struct AccessAnswer {
   bool allowed = false;

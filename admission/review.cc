@@ -30,17 +30,6 @@ std::vector<std::string> TextsOf(const Json* list) {
   return texts;
 }
 
-UserInfo UserOf(const Json& request) {
-  UserInfo user;
-  user.name = request.TextAt({"userInfo", "username"});
-  user.uid = request.TextAt({"userInfo", "uid"});
-  user.groups = TextsOf(request.At({"userInfo", "groups"}));
-  const Json* const extra = request.At({"userInfo", "extra"});
-  if (extra == nullptr) return user;
-  for (const auto& [key, values] : extra->fields()) user.extra.emplace_back(key, TextsOf(&values));
-  return user;
-}
-
 Json Taken(Json& request, absl::string_view field) {
   Json* const value = request.Find(field);
   return value == nullptr ? Json() : std::move(*value);
@@ -51,6 +40,17 @@ absl::Status Bad(absl::string_view field, absl::string_view what) {
 }
 
 }  // namespace
+
+UserInfo ReadUser(const Json& json) {
+  UserInfo user;
+  user.name = json.TextAt({"username"});
+  user.uid = json.TextAt({"uid"});
+  user.groups = TextsOf(json.Find("groups"));
+  const Json* const extra = json.Find("extra");
+  if (extra == nullptr) return user;
+  for (const auto& [key, values] : extra->fields()) user.extra.emplace_back(key, TextsOf(&values));
+  return user;
+}
 
 absl::StatusOr<Request> ReadReview(absl::string_view body) {
   absl::StatusOr<Json> review = Json::Parse(body);
@@ -71,7 +71,7 @@ absl::StatusOr<Request> ReadReview(absl::string_view body) {
   request.ns = asked->TextAt({"namespace"});
   request.name = asked->TextAt({"name"});
   request.operation = OperationOf(asked->TextAt({"operation"}));
-  request.user = UserOf(*asked);
+  if (const Json* const user = asked->Find("userInfo")) request.user = ReadUser(*user);
   request.object = Taken(*asked, "object");
   request.old_object = Taken(*asked, "oldObject");
   return request;

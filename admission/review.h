@@ -25,6 +25,9 @@ struct UserInfo {
 
 enum class Operation : uint8_t { kCreate, kUpdate, kDelete, kOther };
 
+// Of `userInfo`, and of `status.user` of a TokenReview.
+UserInfo ReadUser(const Json& user);
+
 struct Request {
   std::string uid;
   // Of the object as it is sent, which the webhook's rules name.

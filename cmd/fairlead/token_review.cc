@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "admission/access.h"
 #include "base/status_macros.h"
 #include "cmd/fairlead/api_client.h"
 #include "document/json.h"
@@ -11,17 +12,14 @@ namespace fairlead::cmd {
 namespace {
 
 constexpr char kTokens[] = "/apis/authentication.k8s.io/v1/tokenreviews";
-constexpr char kAccess[] = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 
-absl::StatusOr<Json> Review(kube::HttpTransport& transport, const char* path, const char* version,
-                            const char* kind, Json spec) {
-  Json review = Json::Object();
-  review.Set("apiVersion", version).Set("kind", kind).Set("spec", std::move(spec));
+absl::StatusOr<Json> Review(kube::HttpTransport& transport, const char* path, const char* kind,
+                            std::string review) {
   kube::HttpRequest request;
   request.method = "POST";
   request.path = path;
   request.content_type = kube::kJson;
-  request.body = review.Compact();
+  request.body = std::move(review);
   request.timeout = kReviewTimeout;
   const absl::StatusOr<kube::HttpResponse> answer = transport.Call(std::move(request));
   const absl::Status status = StatusOfAnswer(answer);
@@ -45,29 +43,28 @@ absl::StatusOr<Json> Review(kube::HttpTransport& transport, const char* path, co
 }  // namespace
 
 absl::Status ReviewToken(kube::HttpTransport& transport, const std::string& token) {
+  Json spec = Json::Object();
+  spec.Set("token", token);
   Json asked = Json::Object();
-  asked.Set("token", token);
-  FAIRLEAD_ASSIGN_OR_RETURN(
-      const Json review,
-      Review(transport, kTokens, "authentication.k8s.io/v1", "TokenReview", std::move(asked)));
-  const Json* const user = review.At({"status", "user"});
-  const std::string name = review.TextAt({"status", "user", "username"});
-  if (review.TextAt({"status", "authenticated"}) != "true" || user == nullptr || name.empty()) {
+  asked.Set("apiVersion", "authentication.k8s.io/v1").Set("kind", "TokenReview");
+  asked.Set("spec", std::move(spec));
+  FAIRLEAD_ASSIGN_OR_RETURN(const Json review,
+                            Review(transport, kTokens, "TokenReview", asked.Compact()));
+  const Json* const told = review.At({"status", "user"});
+  const admission::UserInfo user =
+      told == nullptr ? admission::UserInfo() : admission::ReadUser(*told);
+  if (review.TextAt({"status", "authenticated"}) != "true" || user.name.empty()) {
     return absl::UnauthenticatedError(
         "the API server does not accept the token; it may have expired");
   }
-  Json spec = Json::Object();
-  spec.Set("user", name).SetUnlessEmpty("uid", user->TextAt({"uid"}));
-  if (const Json* groups = user->Find("groups"); groups != nullptr) spec.Set("groups", *groups);
-  if (const Json* extra = user->Find("extra"); extra != nullptr) spec.Set("extra", *extra);
-  Json what = Json::Object();
-  what.Set("group", "scheduling.run.ai").Set("resource", "queues").Set("verb", "list");
-  spec.Set("resourceAttributes", std::move(what));
-  FAIRLEAD_ASSIGN_OR_RETURN(const Json access, Review(transport, kAccess, "authorization.k8s.io/v1",
-                                                      "SubjectAccessReview", std::move(spec)));
+  FAIRLEAD_ASSIGN_OR_RETURN(
+      const Json access, Review(transport, admission::kAccessReviewPath, "SubjectAccessReview",
+                                admission::EncodeAccessReview(user, {{"group", "scheduling.run.ai"},
+                                                                     {"resource", "queues"},
+                                                                     {"verb", "list"}})));
   if (access.TextAt({"status", "allowed"}) == "true") return absl::OkStatus();
-  return absl::PermissionDeniedError(
-      absl::StrCat(name, " may not list queues.scheduling.run.ai, which the dashboard requires"));
+  return absl::PermissionDeniedError(absl::StrCat(
+      user.name, " may not list queues.scheduling.run.ai, which the dashboard requires"));
 }
 
 }  // namespace fairlead::cmd
