@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "admission/validate.h"
+#include "document/json_pointer.h"
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::admission {
@@ -21,8 +21,7 @@ Json Added(absl::string_view path, Json value) {
 Json LabelPatch(const Json& pod, absl::string_view key, absl::string_view value) {
   const Json* const labels = pod.At({"metadata", "labels"});
   if (labels != nullptr && labels->is_object()) {
-    const std::string escaped = absl::StrReplaceAll(key, {{"~", "~0"}, {"/", "~1"}});
-    return Added(absl::StrCat("/metadata/labels/", escaped), Json::String(value));
+    return Added(absl::StrCat("/metadata/labels/", EscapePointerStep(key)), Json::String(value));
   }
   Json made = Json::Object();
   made.Set(key, value);

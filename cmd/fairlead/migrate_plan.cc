@@ -9,11 +9,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "cmd/fairlead/config_file.h"
+#include "document/json_pointer.h"
 
 namespace fairlead::cmd {
 namespace {
@@ -43,10 +43,6 @@ MigrationStep Ignore(const KaiWebhook& webhook) {
   step.from = Json::String("Fail");
   step.to = Json::String("Ignore");
   return step;
-}
-
-std::string Escaped(absl::string_view key) {
-  return absl::StrReplaceAll(key, {{"~", "~0"}, {"/", "~1"}});
 }
 
 absl::StatusOr<std::vector<std::string>> NamesIn(const std::string& text) {
@@ -218,7 +214,7 @@ absl::StatusOr<std::vector<MigrationStep>> PlanMigration(const KaiInstallation& 
     MigrationStep step;
     step.title = absl::StrCat("let Fairlead serve ", kai.scheduler_name);
     step.object = {"v1", "ConfigMap", fairlead.ns, fairlead.config_map};
-    step.pointer = absl::StrCat("/data/", Escaped(fairlead.key));
+    step.pointer = absl::StrCat("/data/", EscapePointerStep(fairlead.key));
     step.from = Json::String(fairlead.text);
     FAIRLEAD_ASSIGN_OR_RETURN(const std::string text,
                               WithSchedulerName(fairlead.text, kai.scheduler_name));
@@ -300,7 +296,7 @@ const Json* ValueAt(const Json& object, absl::string_view pointer) {
   absl::ConsumePrefix(&pointer, "/");
   for (const absl::string_view part : absl::StrSplit(pointer, '/')) {
     if (at == nullptr) return nullptr;
-    const std::string key = absl::StrReplaceAll(part, {{"~1", "/"}, {"~0", "~"}});
+    const std::string key = UnescapePointerStep(part);
     size_t index = 0;
     if (at->is_array()) {
       const bool there = absl::SimpleAtoi(key, &index) && index < at->items().size();

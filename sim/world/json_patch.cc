@@ -5,8 +5,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "document/json_pointer.h"
 #include "sim/world/api_json.h"
 
 namespace fairlead::sim::world {
@@ -39,7 +39,7 @@ Json* Child(Json& parent, const std::string& step) {
 bool Locate(Json& root, const std::string& pointer, Place& out) {
   if (pointer.empty() || pointer[0] != '/') return false;
   std::vector<std::string> steps = absl::StrSplit(pointer.substr(1), '/');
-  for (std::string& step : steps) step = absl::StrReplaceAll(step, {{"~1", "/"}, {"~0", "~"}});
+  for (std::string& step : steps) step = UnescapePointerStep(step);
   Json* at = &root;
   for (size_t i = 0; i + 1 < steps.size(); ++i) {
     at = Child(*at, steps[i]);
