@@ -1,14 +1,12 @@
 #include "cmd/fairlead/webhook.h"
 
-#include <pthread.h>
-
 #include <algorithm>
-#include <csignal>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "cmd/fairlead/config_file.h"
+#include "kube/credentials/quiet_thread.h"
 
 namespace fairlead::cmd {
 namespace {
@@ -73,7 +71,7 @@ absl::StatusOr<std::unique_ptr<Webhook>> Webhook::Start(const WebhookHandlers::P
   FAIRLEAD_ASSIGN_OR_RETURN(
       webhook->http_, server::HttpServer::Start(
                           options.address, {}, ServerOptions(webhook->handlers_, webhook->shown_)));
-  webhook->thread_ = std::thread([running = webhook.get()] { running->Run(); });
+  webhook->thread_ = kube::StartQuietThread([running = webhook.get()] { running->Run(); });
   return webhook;
 }
 
@@ -92,10 +90,6 @@ absl::Status Webhook::Renew() {
 }
 
 void Webhook::Run() {
-  // A dedicated thread waits for signals.
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, nullptr);
   const absl::Duration poll = folder_ != nullptr ? kFolderPoll : kIdentityPoll;
   std::string told = "none";  // the last problem; "" after a success
   absl::Duration pause = kFirstPause;
