@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/http_server_testing.h"
 
 namespace fairlead::server {
 namespace {
@@ -54,30 +55,12 @@ class HttpServerTest : public ::testing::Test {
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
   }
-  int Connect() const {
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<uint16_t>(server_->port()));
-    inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
-    EXPECT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
-    return fd;
-  }
-  static std::string ReadAll(int fd) {
-    std::string all;
-    char buffer[4096];
-    ssize_t count;
-    while ((count = read(fd, buffer, sizeof(buffer))) > 0) {
-      all.append(buffer, static_cast<size_t>(count));
-    }
-    close(fd);
-    return all;
-  }
+  [[nodiscard]] int Connect() const { return testing::Connect(server_->port()); }
   // Sends the bytes and reads until the server closes.
   std::string Ask(const std::string& bytes) const {
     const int fd = Connect();
     (void)!write(fd, bytes.data(), bytes.size());
-    return ReadAll(fd);
+    return testing::ReadAll(fd);
   }
   std::string Get(const std::string& target, const std::string& method = "GET") const {
     return Ask(
@@ -220,7 +203,7 @@ TEST_F(HttpServerTest, AConnectionBeyondTheLimitTakesThePlaceOfTheIdlest) {
   EXPECT_TRUE(ask(second));
   EXPECT_TRUE(ask(first));
   EXPECT_THAT(Get("/livez"), StartsWith("HTTP/1.1 200"));
-  EXPECT_EQ(ReadAll(second), "") << "closed after its answer";
+  EXPECT_EQ(testing::ReadAll(second), "") << "closed after its answer";
   EXPECT_TRUE(ask(first));
   close(first);
   // Nor do those that never send a request.
@@ -256,7 +239,7 @@ TEST_F(HttpServerTest, ASlowHandlerDelaysNoProbe) {
   asked.get_future().wait();
   EXPECT_THAT(Get("/livez"), StartsWith("HTTP/1.1 200"));
   go.set_value();
-  EXPECT_THAT(ReadAll(fd), HasSubstr("\r\n\r\nall"));
+  EXPECT_THAT(testing::ReadAll(fd), HasSubstr("\r\n\r\nall"));
 }
 
 TEST_F(HttpServerTest, EndsWhileASlowHandlerWaits) {
@@ -309,7 +292,7 @@ TEST_F(HttpServerTest, WithoutAHostItListensOnBothFamilies) {
   ASSERT_EQ(connected, 0) << std::strerror(errno);
   const std::string one = "GET /livez HTTP/1.1\r\nConnection: close\r\n\r\n";
   (void)!write(fd, one.data(), one.size());
-  EXPECT_THAT(ReadAll(fd), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(testing::ReadAll(fd), StartsWith("HTTP/1.1 200"));
 }
 
 TEST_F(HttpServerTest, EndsConnectionsThatAreTooSlow) {

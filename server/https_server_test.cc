@@ -20,6 +20,7 @@
 #include "kube/transport/curl_transport.h"
 #include "server/certificates.h"
 #include "server/http_server.h"
+#include "server/http_server_testing.h"
 
 namespace fairlead::server {
 namespace {
@@ -59,26 +60,7 @@ class HttpsServerTest : public ::testing::Test {
     request.body = std::move(body);
     return client.Call(std::move(request));
   }
-  [[nodiscard]] int Connect() const {
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<uint16_t>(server_->port()));
-    inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
-    EXPECT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
-    return fd;
-  }
-  // Until the server closes.
-  static std::string ReadRest(int fd) {
-    std::string all;
-    char buffer[512];
-    ssize_t count;
-    while ((count = read(fd, buffer, sizeof(buffer))) > 0) {
-      all.append(buffer, static_cast<size_t>(count));
-    }
-    close(fd);
-    return all;
-  }
+  [[nodiscard]] int Connect() const { return testing::Connect(server_->port()); }
 
   RealClock clock_;
   CertificateWithKey authority_ = *MakeAuthority("authority", absl::Now(), absl::Hours(2));
@@ -117,7 +99,7 @@ TEST_F(HttpsServerTest, TheCertificateIsReplacedWhileItServes) {
 
 TEST_F(HttpsServerTest, WithoutACertificateConnectionsAreClosed) {
   Start();
-  EXPECT_EQ(ReadRest(Connect()), "");
+  EXPECT_EQ(testing::ReadAll(Connect()), "");
   EXPECT_FALSE(Post(*Client(), "a").ok());
 }
 
@@ -130,8 +112,8 @@ TEST_F(HttpsServerTest, PlainTextAndSilenceEndTheConnection) {
   const int plain = Connect();
   const std::string request = "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n";
   ASSERT_EQ(write(plain, request.data(), request.size()), static_cast<ssize_t>(request.size()));
-  EXPECT_EQ(ReadRest(plain).find("HTTP/"), std::string::npos);
-  EXPECT_EQ(ReadRest(Connect()), "");
+  EXPECT_EQ(testing::ReadAll(plain).find("HTTP/"), std::string::npos);
+  EXPECT_EQ(testing::ReadAll(Connect()), "");
   EXPECT_TRUE(Post(*Client(), "a").ok());
 }
 
@@ -145,7 +127,7 @@ TEST_F(HttpsServerTest, TooManyConnectionsMakeRoomForNewOnes) {
   const int first = Connect();  // and says nothing
   const int second = Connect();
   EXPECT_TRUE(Post(*Client(), "a").ok());
-  EXPECT_EQ(ReadRest(first), "");
+  EXPECT_EQ(testing::ReadAll(first), "");
   EXPECT_EQ(Post(*Client(), std::string(1001, 'x'))->status, 413);
   close(second);
 }

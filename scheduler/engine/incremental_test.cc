@@ -30,12 +30,24 @@ using model::testing::MakeQueue;
 using model::testing::PodBuilder;
 using state::PodStatus;
 
+std::unique_ptr<framework::Framework> DefaultFramework() {
+  framework::Registry registry;
+  EXPECT_TRUE(plugins::RegisterAll(registry).ok());
+  return *framework::Framework::Make(framework::DefaultProfile(), registry);
+}
+
+// What the things that are kept need; they subscribe after the changes.
+struct WatchedNodes {
+  WatchedNodes() { state.Subscribe(&changes); }
+  const std::unique_ptr<framework::Framework> framework = DefaultFramework();
+  state::ClusterState state{{{model::kDefaultSchedulerName}}};
+  NodeChanges changes{state};
+};
+
 class History {
  public:
   explicit History(uint64_t seed) : random_(seed) {
-    framework::Registry registry;
-    EXPECT_TRUE(plugins::RegisterAll(registry).ok());
-    framework_ = *framework::Framework::Make(framework::DefaultProfile(), registry);
+    framework_ = DefaultFramework();
     index_ = std::make_unique<VictimIndex>(state_, tree_);
     now_ = std::make_unique<NodeOrders>(state_, *framework_, changes_, Capacity::kNow);
     future_ = std::make_unique<NodeOrders>(state_, *framework_, changes_, Capacity::kFuture);
@@ -233,13 +245,9 @@ TEST(IncrementalTest, AgreesWithALookAtEverything) {
 // A claim that devices outside of the nodes hold says itself where it can be used; no node changes
 // when it says another place.
 TEST(IncrementalTest, AnOrderFollowsTheClaimsThatItsClassNames) {
-  framework::Registry registry;
-  ASSERT_TRUE(plugins::RegisterAll(registry).ok());
-  const auto framework = *framework::Framework::Make(framework::DefaultProfile(), registry);
-  state::ClusterState state{{{model::kDefaultSchedulerName}}};
-  NodeChanges changes(state);
-  NodeOrders order(state, *framework, changes, Capacity::kNow);
-  state.Subscribe(&changes);
+  WatchedNodes cluster;
+  state::ClusterState& state = cluster.state;
+  NodeOrders order(state, *cluster.framework, cluster.changes, Capacity::kNow);
   state.Subscribe(&order);
   for (const char* rack : {"r0", "r1"}) {
     model::Node node = MakeNode(rack, 1);
@@ -269,13 +277,9 @@ TEST(IncrementalTest, AnOrderFollowsTheClaimsThatItsClassNames) {
 
 // More of them than orders are kept: none of them is looked at again but for what has changed.
 TEST(IncrementalTest, WhatSuitsNoNodeIsRememberedBeyondTheOrders) {
-  framework::Registry registry;
-  ASSERT_TRUE(plugins::RegisterAll(registry).ok());
-  const auto framework = *framework::Framework::Make(framework::DefaultProfile(), registry);
-  state::ClusterState state{{{model::kDefaultSchedulerName}}};
-  NodeChanges changes(state);
-  NodeOrders order(state, *framework, changes, Capacity::kNow);
-  state.Subscribe(&changes);
+  WatchedNodes cluster;
+  state::ClusterState& state = cluster.state;
+  NodeOrders order(state, *cluster.framework, cluster.changes, Capacity::kNow);
   state.Subscribe(&order);
   for (int i = 0; i < 3; ++i) state.UpsertNode(MakeNode(absl::StrCat("n", i), 1, 4));
   constexpr int kPods = 3 * static_cast<int>(NodeOrders::kMaxClasses);
@@ -317,13 +321,9 @@ TEST(IncrementalTest, WhatSuitsNoNodeIsRememberedBeyondTheOrders) {
 }
 
 TEST(IncrementalTest, ADiagnosisThatOnlyObjectsChangeOutlastsTheOthers) {
-  framework::Registry registry;
-  ASSERT_TRUE(plugins::RegisterAll(registry).ok());
-  const auto framework = *framework::Framework::Make(framework::DefaultProfile(), registry);
-  state::ClusterState state{{{model::kDefaultSchedulerName}}};
-  NodeChanges changes(state);
-  Diagnoser diagnoser(state, *framework, changes);
-  state.Subscribe(&changes);
+  WatchedNodes cluster;
+  state::ClusterState& state = cluster.state;
+  Diagnoser diagnoser(state, *cluster.framework, cluster.changes);
   state.Subscribe(&diagnoser);
   state.UpsertNode(MakeNode("n", 1, 4));
   const auto class_of = [&](int64_t cpu_milli) {
