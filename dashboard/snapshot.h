@@ -1,6 +1,6 @@
 // What the dashboard shows of one moment: queues, waiting workloads, nodes, purchases, money.
 //
-// GPUs in thousandths, prices in micro-dollars per hour. Whoever fills it need not bound or escape
+// GPUs in thousandths, prices in micro-dollars per hour. What fills it need not bound or escape
 // anything: snapshot_json.h does.
 //
 // Thread-safety: plain values.

@@ -10,7 +10,7 @@
 //
 // A variant that no queue names has no resource and costs nothing. Naming the first one, or
 // dropping the last, changes QueueTree::shape_version(): everything is then charged again.
-// Whoever charges (the engine) uses these functions alone, and knows neither resource nor label.
+// The engine, which charges, uses these functions alone, and knows neither resource nor label.
 //
 // Thread-safety: pure functions. Complexity: O(1) where no queue names a resource beyond those that
 // all queues have, else one hash look-up; Variants() O(resources).
@@ -57,7 +57,7 @@ model::Resources WithVariant(model::Resources charge, const Variant& variant);
 // The same with this much of what has variants.
 model::Resources WithVariant(model::Resources charge, const Variant& variant, int64_t amount);
 
-// Why a workload is held whose pods name no variant: "no GPU model is requested, ..".
+// Why a workload is held if its pods name no variant: "no GPU model is requested, ..".
 absl::string_view NoVariantNamed();
 
 }  // namespace fairlead::queues

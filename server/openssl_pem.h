@@ -1,6 +1,6 @@
 // PEM texts and OpenSSL's objects, with owners. Internal to server.
-// Thread-safety: pure functions. A key that is encrypted is an error: nobody is asked for its
-// password.
+// Thread-safety: pure functions. An encrypted key is an error: there is no password to open it
+// with.
 #pragma once
 
 #include <openssl/bio.h>

@@ -51,7 +51,7 @@ TEST_F(OrderedDevicesTest, ANodeHasWhatIsPromisedUntilItIsUsable) {
     txn.Pipeline(pod, state_.FindNode("fl-1"));
     txn.Commit();
   }
-  EXPECT_TRUE(Held("ns/c-p").empty()) << "promised devices are given to nobody";
+  EXPECT_TRUE(Held("ns/c-p").empty()) << "promised devices are given to no pod";
   // It registers, and its driver publishes one after the other: the promise stands.
   Promote("fl-1");
   state_.UpsertDeviceObject(MakeSlice("fl-1", 2));

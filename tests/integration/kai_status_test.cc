@@ -69,7 +69,7 @@ TEST_F(KaiStatusTest, QueuesAndGroupsAreCountedAsKaisControllersDo) {
   ASSERT_TRUE(Eventually("the group is empty", [&] {
     return AmountIn(Group("gang"), {"resourcesStatus", "requested"}, "nvidia.com/gpu").empty();
   }));
-  // Somebody else's counts are put right; then nothing is written any more.
+  // Counts of another writer are put right; then nothing is written any more.
   api().Merge(Path(kQueues, "division") + "/status",
               R"({"status":{"allocated":{"nvidia.com/gpu":"7"}}})");
   ASSERT_TRUE(GpusBecome("division", "", ""));
