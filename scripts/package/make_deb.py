@@ -33,8 +33,9 @@ def needed(program):
 
 
 def least(version):
-    """The version that was linked, without what a security update adds: `7.88.1-10` of `7.88.1-10+deb12u15`."""
-    return re.split(r"[+~]deb\d", version)[0]
+    """A version that every update of the linked one's release satisfies: `7.88.1-10` of `7.88.1-10+deb12u15`, and `3.0.19-1~` of
+    `3.0.19-1~deb12u2`, which comes before `3.0.19-1` (deb-version(7))."""
+    return re.sub(r"([+~])deb\d.*$", lambda mark: mark[1].replace("+", ""), version)
 
 
 def dependencies(programs):

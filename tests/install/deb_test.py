@@ -3,6 +3,7 @@
 
 deb_test.py ROOT BUILD
 """
+import importlib
 import os
 import pathlib
 import re
@@ -80,6 +81,19 @@ class DebTest(unittest.TestCase):
             code, out, _ = run("dpkg-query", "--show", "--showformat=${Version}\n", name)
             self.assertEqual(code, 0, name)
             self.assertTrue(any(run("dpkg", "--compare-versions", there, "ge", least)[0] == 0 for there in out.split()), name)
+
+    def test_an_update_of_the_release_satisfies_the_dependency(self):
+        sys.path.insert(0, str(ROOT / "scripts/package"))
+        self.addCleanup(sys.path.pop, 0)
+        least_of = importlib.import_module("make_deb").least
+        # Lowest and highest that the release has or will have of what was linked, and one from before it.
+        for linked, low, high, before in (("7.88.1-10+deb12u15", "7.88.1-10", "7.88.1-10+deb12u16", "7.88.1-9+deb12u15"),
+                                          ("3.0.19-1~deb12u2", "3.0.19-1~deb12u1", "3.0.19-1~deb12u3", "3.0.18-1~deb12u2"),
+                                          ("3.21.12-3", "3.21.12-3", "3.21.12-3+deb12u1", "3.21.12-2")):
+            least = least_of(linked)
+            for version, satisfies in ((low, True), (linked, True), (high, True), (before, False)):
+                code, _, _ = run("dpkg", "--compare-versions", version, "ge", least)
+                self.assertEqual(code == 0, satisfies, f"{version} >= {least}")
 
     def test_the_unit_starts_what_is_there(self):
         unit = (self.root / "usr/lib/systemd/system/fairlead.service").read_text()
