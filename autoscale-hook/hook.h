@@ -36,6 +36,7 @@
 #include "autoscale-hook/planner/queue_caps.h"
 #include "autoscale-hook/provisioning/estimate.h"
 #include "autoscale-hook/provisioning/guard_options.h"
+#include "base/derived_names.h"
 #include "scheduler/model/action.h"
 #include "scheduler/model/node_devices.h"
 #include "scheduler/model/offered_node.h"
@@ -76,6 +77,7 @@ struct HookOptions {
   absl::Duration gathering_quiet = absl::Milliseconds(300);
   absl::Duration gathering_max = absl::Seconds(3);
   GuardOptions guard;  // rate of provisioning, and memory of purchases that did not help
+  std::shared_ptr<DerivedNames> derived_names = nullptr;  // of requests and launch sets
 };
 
 // Checks that the provider is a known one, and that there is one if the hook is enabled.

@@ -67,7 +67,8 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
         verdicts(state, nominations,
                  {.hook_on = loop_options.hook.enabled,
                   .emit_events = loop_options.emit_events,
-                  .max_in_flight = loop_options.verdicts_in_flight},
+                  .max_in_flight = loop_options.verdicts_in_flight,
+                  .derived_names = loop_options.engine.derived_names},
                  [this](model::Action action) {
                    ++stats.verdict_writes;
                    return Send(std::move(action));

@@ -60,6 +60,10 @@ std::string ReservationName(absl::string_view node, absl::string_view group) {
   return absl::StrCat("gpu-reservation-", StableHash().Add(node).Add(group).Hex().substr(0, 16));
 }
 
+std::string GpuReservations::NameOf(const std::string& node, const std::string& group) const {
+  return UsedName(options_.derived_names.get(), ReservationName(node, group));
+}
+
 std::string GpuReservations::Sharer::DeviceOf(const std::string& group) const {
   const auto at = std::lower_bound(groups.begin(), groups.end(), group);
   if (!Ours() || at == groups.end() || *at != group) return "";
@@ -165,7 +169,7 @@ void GpuReservations::ReservationChanged(const model::Pod& pod) {
   row.creation = pod.meta.creation;
   row.device = std::string(pod.meta.annotations.Get(model::kGpuIndexAnnotation));
   if (absl::StrContains(row.device, ',')) row.device.clear();  // one GPU is requested
-  row.ours = name == ReservationName(key.first, key.second);
+  row.ours = name == NameOf(key.first, key.second);
   row.ending = pod.meta.deletion.has_value();
   row.failed = IsOver(pod);
   if (row.ours) {
@@ -325,7 +329,7 @@ void GpuReservations::Created(const std::string& node, const std::string& group,
   if (at == groups_.end()) return;
   Group& entry = at->second;
   const bool exists = absl::IsAlreadyExists(status);
-  if (exists && !entry.pods.contains(ReservationName(node, group))) entry.unseen_since = now;
+  if (exists && !entry.pods.contains(NameOf(node, group))) entry.unseen_since = now;
   const fairlead::Outcome outcome =
       entry.creation.Answered(exists ? absl::OkStatus() : status, now, creation_rules_);
   if (outcome == fairlead::Outcome::kRefused && !entry.creation.IsPutOff(status)) {
@@ -451,8 +455,7 @@ void GpuReservations::Close(const GroupKey& key, bool closed, Outcome& out) {
 
 void GpuReservations::TellComing(const GroupKey& key, bool comes, Outcome& out) {
   if (!SetMember(coming_, key, comes)) return;
-  out.coming.push_back(
-      {options_.ns, ReservationName(key.first, key.second), key.first, key.second, comes});
+  out.coming.push_back({options_.ns, NameOf(key.first, key.second), key.first, key.second, comes});
 }
 
 void GpuReservations::ServeIdle(Group& group, absl::Time now, absl::Time& due, Outcome& out) {
@@ -498,7 +501,7 @@ void GpuReservations::ServeMissing(const GroupKey& key, Group& group, bool used,
     }
     due = std::min(due, end);
   }
-  const std::string name = ReservationName(key.first, key.second);
+  const std::string name = NameOf(key.first, key.second);
   // A terminating pod still occupies the name.
   if (Live(group) != nullptr || group.pods.contains(name)) return;
   if (group.unseen_since + kUnseenGrace <= now) {

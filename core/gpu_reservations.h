@@ -38,6 +38,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -45,6 +46,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/derived_names.h"
 #include "base/write_attempts.h"
 #include "core/reconcile/binding_plugin.h"
 #include "scheduler/model/action.h"
@@ -62,6 +64,7 @@ struct GpuSharingOptions {
   std::string runtime_class;                                  // empty: the node's default
   absl::Duration index_timeout = absl::Seconds(40);           // KAI's
   absl::Duration idle_grace = absl::Seconds(10);
+  std::shared_ptr<DerivedNames> derived_names = nullptr;  // of reservation pods
 };
 
 // "gpu-reservation-" and 16 digits.
@@ -131,6 +134,8 @@ class GpuReservations {
 
  private:
   using GroupKey = std::pair<std::string, std::string>;  // node, group
+  // ReservationName(), or what stands for it.
+  [[nodiscard]] std::string NameOf(const std::string& node, const std::string& group) const;
   static constexpr size_t kTrimFrom = 64;
 
   struct Reservation {

@@ -5,19 +5,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "autoscale-hook/catalog/catalog.h"
-#include "core/decision_loop.h"
-#include "core/options.h"
+#include "journal/loop_driver.h"
 #include "journal/record.h"
 #include "scheduler/framework/framework.h"
 
@@ -25,9 +21,8 @@ namespace fairlead::journal {
 
 class Player {
  public:
-  // Makes the options of a loop of what is recorded about them.
-  using ReadOptions = std::function<absl::StatusOr<core::Options>(const Start&)>;
-  explicit Player(ReadOptions read) : read_options_(std::move(read)) {}
+  using ReadOptions = journal::ReadOptions;
+  explicit Player(ReadOptions read) : driver_(std::move(read), derived_) {}
   // core::ReadConfiguration() of the documents. `plugins`: those of the program that recorded.
   static ReadOptions FromDocuments(framework::RegistryPtr plugins);
 
@@ -54,12 +49,10 @@ class Player {
   [[nodiscard]] const std::string& version() const { return version_; }
 
  private:
-  absl::Status Begin(const Start& start);
   void Step(const Stepped& recorded);
 
-  const ReadOptions read_options_;
-  std::deque<hook::Catalog> catalogs_;  // of the loops, which outlive none of them
-  std::unique_ptr<core::DecisionLoop> loop_;
+  const std::shared_ptr<DerivedTable> derived_ = std::make_shared<DerivedTable>();
+  LoopDriver driver_;
   std::string version_;
   std::optional<Difference> difference_;
   Totals totals_;

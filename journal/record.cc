@@ -50,4 +50,18 @@ uint64_t HashOf(const model::Action& action) {
   return StableHash().Add(bytes).value();
 }
 
+Outline OutlineOf(const model::Action& action) {
+  Outline outline;
+  Writer writer(&outline.shape, &outline.texts);
+  Write(writer, action);
+  return outline;
+}
+
+Outline OutlineOf(const Record& record) {
+  Outline outline;
+  Writer writer(&outline.shape, &outline.texts);
+  Write(writer, record);
+  return outline;
+}
+
 }  // namespace fairlead::journal

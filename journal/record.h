@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -70,8 +71,15 @@ struct Stepped {
   bool decided = false;
 };
 
+// Of a redacted journal: what stands for names and seeds that a loop derives from the names in it
+// (base/derived_names.h). It comes before the input for which they are derived.
+struct Derived {
+  std::vector<std::pair<std::string, std::string>> names;  // derived, used
+  std::vector<std::pair<uint64_t, uint64_t>> seeds;
+};
+
 using Record = std::variant<Start, Applied, Led, PodsListed, Machine, Offers, NodesListed,
-                            UsageRestored, Stale, Guest, Stepped>;
+                            UsageRestored, Stale, Guest, Stepped, Derived>;
 
 std::string Encode(const Record& record);
 // An event without a copy of it.
@@ -83,5 +91,13 @@ absl::StatusOr<Record> Decode(absl::string_view bytes);
 uint64_t RecordShape();
 // Of everything in the action but nothing else. Equal on every machine.
 uint64_t HashOf(const model::Action& action);
+
+// A value without its texts, as bytes, and its texts in the order of their fields.
+struct Outline {
+  std::string shape;
+  std::vector<std::string> texts;
+};
+Outline OutlineOf(const model::Action& action);
+Outline OutlineOf(const Record& record);
 
 }  // namespace fairlead::journal

@@ -32,7 +32,9 @@ namespace fairlead::journal {
 
 class Writer {
  public:
-  explicit Writer(std::string* out) : out_(out) {}
+  // With `texts`, texts go there instead, and the bytes have all but them.
+  explicit Writer(std::string* out, std::vector<std::string>* texts = nullptr)
+      : out_(out), texts_(texts) {}
 
   void Unsigned(uint64_t value) {
     for (; value >= 0x80; value >>= 7) out_->push_back(static_cast<char>(value | 0x80));
@@ -43,12 +45,17 @@ class Writer {
     Unsigned((bits << 1) ^ (value < 0 ? ~uint64_t{0} : 0));
   }
   void Text(absl::string_view text) {
+    if (texts_ != nullptr) {
+      texts_->emplace_back(text);
+      return;
+    }
     Unsigned(text.size());
     out_->append(text.data(), text.size());
   }
 
  private:
   std::string* out_;
+  std::vector<std::string>* texts_;
 };
 
 class Reader {
@@ -88,6 +95,7 @@ class Reader {
   }
   [[nodiscard]] bool failed() const { return failed_; }
   [[nodiscard]] bool AtEnd() const { return left_.empty(); }
+  [[nodiscard]] absl::string_view rest() const { return left_; }
 
  private:
   absl::string_view left_;

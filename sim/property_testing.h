@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "gtest/gtest.h"
 #include "journal/player.h"
 #include "journal/recorder.h"
+#include "journal/redaction_testing.h"
 #include "sim/report.h"
 #include "sim/simulator.h"
 
@@ -79,12 +81,40 @@ class Recording {
       const absl::Status played = player.Play(record);
       if (!played.ok()) return absl::StrCat("replay: ", played.message());
     }
-    if (!player.difference().has_value()) return "";
-    return absl::StrCat("replay: step ", player.difference()->step, ": action ",
-                        player.difference()->action, " is another one");
+    if (player.difference().has_value()) {
+      return absl::StrCat("replay: step ", player.difference()->step, ": action ",
+                          player.difference()->action, " is another one");
+    }
+    return WhyNotRedacted();
   }
 
  private:
+  // "" if the same is decided without the names, and none of them is left.
+  [[nodiscard]] std::string WhyNotRedacted() const {
+    const auto read = [this](const journal::Start&) { return recorder_.options(); };
+    journal::testing::RecordsInMemory files(&records_);
+    const auto redacted = journal::Redact({read, {}}, files);
+    if (!redacted.ok()) return absl::StrCat("redaction: ", redacted.status().message());
+    // Of Kubernetes, the catalogue and the program; or what the simulated world writes.
+    const auto is_public = [](absl::string_view text) {
+      return absl::StrContains(text, "kubernetes.io/") ||
+             absl::StrContains(text, "fairlead.dev/") ||
+             absl::StrContains(text, "kai.scheduler/") || absl::StartsWith(text, "nvidia.com/") ||
+             hook::Catalog::BuiltIn().Find(text) != nullptr || kPublic.contains(text);
+    };
+    return journal::testing::WhyBad(records_, files.redacted(), read, is_public);
+  }
+  inline static const std::set<std::string, std::less<>> kPublic = {
+      // clang-format off
+      "default", "on-demand", "spot", "amd64",
+      "linux", "true", "false", "pod-group-name",
+      "us-east-1a", "us-east-1b", "us-east-1c", "Fraction",
+      "Regular", "NVIDIA-A10G", "preemptible", "non-preemptible",
+      "kai-resource-reservation", "received-resource-type", "runai-gpu-group",
+      "memory", "ephemeral-storage", "pods", "run.ai/reserve_for_gpu_index",
+      // clang-format on
+  };
+
   // Keeps the options, which no document says.
   class OptionsKeeper final : public journal::Recorder {
    public:

@@ -6,11 +6,12 @@
 
 namespace fairlead::hook {
 
-void MarkLaunchSet(const std::vector<model::NodeRequest*>& requests, bool atomic) {
+void MarkLaunchSet(const std::vector<model::NodeRequest*>& requests, bool atomic,
+                   DerivedNames* names) {
   if (requests.size() < 2) return;
   StableHash hash;
   for (const model::NodeRequest* request : requests) hash.Add(request->meta.name);
-  const std::string id = absl::StrCat("set-", hash.Hex());
+  const std::string id = UsedName(names, absl::StrCat("set-", hash.Hex()));
   for (model::NodeRequest* request : requests) {
     request->meta.labels.Set(kLaunchSetLabel, id);
     request->meta.annotations.Set(kLaunchSetSizeAnnotation, absl::StrCat(requests.size()));

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "base/derived_names.h"
 #include "scheduler/model/workload_objects.h"
 
 namespace fairlead::hook {
@@ -31,7 +32,8 @@ struct LaunchSet {
 };
 
 // Makes one set of these requests, whose names are known. Does nothing to fewer than two.
-void MarkLaunchSet(const std::vector<model::NodeRequest*>& requests, bool atomic);
+void MarkLaunchSet(const std::vector<model::NodeRequest*>& requests, bool atomic,
+                   DerivedNames* names = nullptr);
 // None if the request has no set, or says it in another form.
 std::optional<LaunchSet> LaunchSetOf(const model::NodeRequest& request);
 // An object that is written again for a machine that is there is of no set.

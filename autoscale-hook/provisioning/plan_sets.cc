@@ -33,7 +33,7 @@ class NodeSets {
 }  // namespace
 
 void MarkPlanSets(const Plan& plan, const std::function<bool(size_t outcome)>& is_whole,
-                  std::vector<model::NodeRequest>& requests) {
+                  std::vector<model::NodeRequest>& requests, DerivedNames* names) {
   NodeSets sets(plan.nodes.size());
   std::vector<bool> atomic(plan.nodes.size(), false);
   std::map<size_t, size_t> first_node;  // of an outcome
@@ -49,8 +49,8 @@ void MarkPlanSets(const Plan& plan, const std::function<bool(size_t outcome)>& i
   for (size_t node = 0; node < plan.nodes.size(); ++node) {
     (atomic[node] ? whole[sets.Find(node)] : rest).push_back(&requests[node]);
   }
-  for (const auto& [first, members] : whole) MarkLaunchSet(members, /*atomic=*/true);
-  MarkLaunchSet(rest, /*atomic=*/false);
+  for (const auto& [first, members] : whole) MarkLaunchSet(members, /*atomic=*/true, names);
+  MarkLaunchSet(rest, /*atomic=*/false, names);
 }
 
 }  // namespace fairlead::hook

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "autoscale-hook/planner/planner.h"
+#include "base/derived_names.h"
 #include "scheduler/model/workload_objects.h"
 
 namespace fairlead::hook {
@@ -19,6 +20,6 @@ namespace fairlead::hook {
 // `requests`: of the plan's nodes, in their order, with their names. `is_whole`: whether the item
 // of an outcome with nodes is all or nothing. O(nodes x items of a node).
 void MarkPlanSets(const Plan& plan, const std::function<bool(size_t outcome)>& is_whole,
-                  std::vector<model::NodeRequest>& requests);
+                  std::vector<model::NodeRequest>& requests, DerivedNames* names = nullptr);
 
 }  // namespace fairlead::hook

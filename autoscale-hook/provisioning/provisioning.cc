@@ -147,7 +147,8 @@ model::NodeRequest Hook::Impl::NewRequest(const Offer& offer, const std::string&
   int64_t& ordinal = ordinals_[{offer.type->name, request.pool, offer.zone, offer.spot,
                                 request.reservation, first}];
   do {
-    request.meta.name = RequestName(offer, first, ordinal++);
+    request.meta.name =
+        UsedName(options_.derived_names.get(), RequestName(offer, first, ordinal++));
   } while (!ledger_.IsFree(request.meta.name));
   SetGpuLabels(*offer.type, request);
   SetAnnounced(UsableNode(offer, "").allocatable, request);
@@ -456,7 +457,7 @@ std::vector<model::NodeRequest> Hook::Impl::RequestsFor(const Plan& plan, const 
   const auto is_whole = [&](size_t outcome) {
     return planned[outcome]->atomic || !planned[outcome]->domains.empty();
   };
-  MarkPlanSets(plan, is_whole, requests);
+  MarkPlanSets(plan, is_whole, requests, options_.derived_names.get());
   return requests;
 }
 

@@ -103,7 +103,7 @@ StatusUpdater::Row& StatusUpdater::RowOf(const state::Workload& workload,
   }
   if (added || !verdict::SameButForPassingNumbers(row.verdict, entry.verdict)) {
     row.verdict = entry.verdict;
-    row.hash = verdict::Hash(row.verdict);
+    row.hash = UsedName(settings_.derived_names.get(), verdict::Hash(row.verdict));
     row.condition.sentence = verdict::Sentence(row.verdict);
     row.look_at_pods = true;
   }

@@ -61,6 +61,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "base/derived_names.h"
 #include "base/write_attempts.h"
 #include "core/reconcile/due_times.h"
 #include "core/reconcile/nominations.h"
@@ -78,12 +79,16 @@ class StatusUpdater {
 
   struct Settings {
     bool hook_on = false, emit_events = false;
-    int64_t max_in_flight = 1000;  // model::kUnlimited: any number
+    int64_t max_in_flight = 1000;                           // model::kUnlimited: any number
+    std::shared_ptr<DerivedNames> derived_names = nullptr;  // of hashes
   };
   // `send` sends an action and returns its id. Each write is answered, with Answered.
   StatusUpdater(const state::ClusterState& state, Nominations& nominations, Settings settings,
                 std::function<uint64_t(model::Action)> send)
-      : state_(state), nominations_(nominations), settings_(settings), send_(std::move(send)) {}
+      : state_(state),
+        nominations_(nominations),
+        settings_(std::move(settings)),
+        send_(std::move(send)) {}
 
   // `waiting` is everything that waits now, `changes` what came and left since the last Update.
   // Sends the due writes.

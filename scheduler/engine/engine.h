@@ -31,6 +31,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/derived_names.h"
 #include "queues/fair_share.h"
 #include "queues/min_runtime.h"
 #include "queues/tree.h"
@@ -102,6 +103,7 @@ struct EngineOptions {
   // Between two attempts of a workload whose binding failed.
   absl::Duration bind_backoff_initial = absl::Seconds(1);
   absl::Duration bind_backoff_max = absl::Seconds(60);
+  std::shared_ptr<DerivedNames> derived_names = nullptr;  // of seeds and of hashes of verdicts
 };
 
 // The parts of the node that the pod takes, if any, are in its row (state::PartsOf).

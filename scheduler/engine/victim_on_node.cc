@@ -146,9 +146,10 @@ SearchOutcome VictimSearch::PreemptOnOneNode(state::Transaction& txn, const Sear
   const NodePreemption::Candidates* candidates = nullptr;
   {
     Hypothesis what_if(txn, state_, framework_, placer_.parts_order());
+    const uint64_t seed =
+        UsedSeed(context.options.derived_names.get(), StableHash().Add(pod.uid).value());
     uint64_t tried = 0;
-    candidates =
-        &on_nodes_.CandidatesFor(what_if, preemptor, StableHash().Add(pod.uid).value(), tried);
+    candidates = &on_nodes_.CandidatesFor(what_if, preemptor, seed, tried);
     placer_.AddWork(tried);
   }
   for (const NodePreemption::Candidate& candidate : *candidates) {
