@@ -27,6 +27,8 @@ struct HookSettings {
   std::optional<int64_t> cost_limit_micro_usd_per_hour;
   std::optional<absl::Duration> unneeded_after, ready_timeout, launch_timeout;
   void ApplyTo(hook::HookOptions& options) const;
+  [[nodiscard]] bool IsEmpty() const { return *this == HookSettings(); }
+  friend bool operator==(const HookSettings&, const HookSettings&) = default;
 };
 
 struct ScriptedFault {

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "core/configuration.h"
+#include "document/json.h"
 #include "document/yaml.h"
 #include "kube/codec/codec.h"
 #include "sim/simulator.h"
@@ -38,6 +42,51 @@ absl::StatusOr<core::Configuration> Configuration(const SimulateOptions& options
     return absl::Status(read.status().code(), absl::StrCat(file, ": ", read.status().message()));
   }
   return read;
+}
+
+// A journal has the configuration of its loop as documents: core::KwokOptions() with the scenario's
+// hook settings as one.
+std::string DocumentOf(const HookSettings& settings) {
+  Json hook = Json::Object();
+  hook.Set("enabled", Json::Bool(true)).Set("provider", settings.provider.value_or("kwok"));
+  if (settings.cluster_gpu_limit.has_value()) {
+    hook.Set("clusterGPULimit", Json::Int(*settings.cluster_gpu_limit));
+  }
+  if (!settings.gpu_limits.empty()) {
+    Json limits = Json::Object();
+    for (const auto& [gpu_model, limit] : settings.gpu_limits) {
+      limits.Append(gpu_model, Json::Int(limit));
+    }
+    hook.Set("gpuLimits", std::move(limits));
+  }
+  if (const auto cost = settings.cost_limit_micro_usd_per_hour; cost.has_value()) {
+    hook.Set("costLimitPerHour", absl::StrFormat("%d.%06d", *cost / 1'000'000, *cost % 1'000'000));
+  }
+  const std::pair<const char*, std::optional<absl::Duration>> spans[] = {
+      {"unneededAfter", settings.unneeded_after},
+      {"readyTimeout", settings.ready_timeout},
+      {"launchTimeout", settings.launch_timeout}};
+  for (const auto& [field, span] : spans) {
+    if (span.has_value()) hook.Set(field, absl::FormatDuration(*span));
+  }
+  Json document = Json::Object();
+  document.Set("apiVersion", "config.fairlead.dev/v1alpha1").Set("kind", "FairleadConfiguration");
+  return document.Set("hook", std::move(hook)).Compact();
+}
+
+// The player of the journal gets the configuration that was simulated.
+absl::Status RecordOptions(const SimulateOptions& options, const Scenario& scenario,
+                           SimulatorOptions& settings) {
+  settings.inputs = options.inputs;
+  if (options.inputs == nullptr) return absl::OkStatus();
+  std::vector<std::string>& documents = settings.core.documents;
+  if (documents.empty()) {
+    documents = {DocumentOf(scenario.hook)};
+    return absl::OkStatus();
+  }
+  if (scenario.hook.IsEmpty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      scenario.name, ": hook: a journal cannot have it beside a configuration; move it there"));
 }
 
 absl::StatusOr<hook::Catalog> CatalogOf(const Scenario& scenario,
@@ -76,6 +125,7 @@ absl::StatusOr<Report> Simulate(const SimulateOptions& options, std::ostream* li
                             Configuration(options, scenario));
   settings.core = configuration.options;
   settings.check_invariants = options.check;
+  FAIRLEAD_RETURN_IF_ERROR(RecordOptions(options, scenario, settings));
   FAIRLEAD_ASSIGN_OR_RETURN(const hook::Catalog catalog, CatalogOf(scenario, configuration));
   settings.catalog = &catalog;
   FAIRLEAD_ASSIGN_OR_RETURN(std::unique_ptr<Simulator> simulator,

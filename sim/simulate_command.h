@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "core/input_log.h"
 #include "core/options.h"
 #include "sim/report.h"
 #include "sim/scenario.h"
@@ -27,6 +28,8 @@ struct SimulateOptions {
   bool check = false;
   // Used if the scenario has no configuration of its own; that one may name `core.plugins`.
   core::Options core;
+  // Gets the inputs and decisions of the loop. May be null; outlives the call.
+  core::InputLog* inputs = nullptr;
   // The wait of --live; absl::SleepFor in a program.
   std::function<void(absl::Duration)> sleep;
 };

@@ -108,8 +108,20 @@ struct ReplayFlags {
 // FailedPrecondition if some decision is another one.
 absl::Status RunReplay(const ReplayFlags& flags, std::ostream& out);
 
+// `fairlead journal redact`: journals without names. Contacts nothing.
+struct JournalRedactFlags {
+  std::vector<std::string> files;
+  std::string to;  // a folder
+  std::string output = "table";
+  framework::RegistryPtr plugins = plugins::BuiltIn();  // of the program that recorded
+};
+// FailedPrecondition if the journals do not replay, or decide otherwise without names; then no file
+// is made.
+absl::Status RunJournalRedact(const JournalRedactFlags& flags, std::ostream& out);
+
 struct SimulateFlags {
   std::string scenario, output = "table", configuration;
+  std::string journal;  // a new file: what is decided, for replay; empty: none
   bool live = false, check = false;
   framework::RegistryPtr plugins = plugins::BuiltIn();  // that configurations may name
 };

@@ -44,6 +44,14 @@ absl::Status Failed(const std::string& path, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", what, ": ", std::strerror(errno)));
 }
 
+// The length and the checksum before a record.
+std::string HeaderOf(absl::string_view record) {
+  std::string header;
+  PutNumber(static_cast<uint32_t>(record.size()), header);
+  PutNumber(Checksum(record), header);
+  return header;
+}
+
 // The journals of the folder, oldest first: their names have the time.
 std::vector<std::string> JournalsIn(const std::string& folder) {
   std::vector<std::string> names;
@@ -148,9 +156,7 @@ std::string JournalFile::Write(const std::vector<std::string>& records) {
   };
   for (const std::string& record : records) {
     if (record.size() > kRecordMax) return "a record is longer than 1 GiB";
-    std::string header;
-    PutNumber(static_cast<uint32_t>(record.size()), header);
-    PutNumber(Checksum(record), header);
+    const std::string header = HeaderOf(record);
     const auto size = static_cast<unsigned>(record.size());
     if (gzwrite(file_, header.data(), kHeaderBytes) <= 0 ||
         (size > 0 && gzwrite(file_, record.data(), size) <= 0)) {
@@ -209,6 +215,45 @@ absl::StatusOr<std::optional<std::string>> JournalReader::Next() {
     return absl::DataLossError(absl::StrCat(path_, ": is damaged: a record has another checksum"));
   }
   return std::make_optional(std::move(record));
+}
+
+absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::Create(const std::string& path) {
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
+  if (fd < 0) return cmd::Failed(path, "cannot be opened");
+  const gzFile file = gzdopen(fd, "wb6");
+  if (file == nullptr) {
+    close(fd);
+    return absl::InvalidArgumentError(absl::StrCat(path, ": no memory to compress with"));
+  }
+  std::unique_ptr<JournalWriter> writer(new JournalWriter(path, file));
+  gzbuffer(file, kBuffer);
+  if (gzwrite(file, kFirstLine.data(), kFirstLine.size()) <= 0) return writer->Failed(nullptr);
+  return writer;
+}
+
+JournalWriter::~JournalWriter() {
+  if (file_ != nullptr) gzclose(file_);
+}
+
+absl::Status JournalWriter::Failed(const char* reason) {
+  int code = Z_OK;
+  return absl::ResourceExhaustedError(absl::StrCat(
+      path_, ": cannot be written: ", reason == nullptr ? gzerror(file_, &code) : reason));
+}
+
+absl::Status JournalWriter::Add(absl::string_view record) {
+  if (record.size() > kRecordMax) return Failed("a record is longer than 1 GiB");
+  const auto size = static_cast<unsigned>(record.size());
+  if (gzwrite(file_, HeaderOf(record).data(), kHeaderBytes) <= 0 ||
+      (size > 0 && gzwrite(file_, record.data(), size) <= 0)) {
+    return Failed(nullptr);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status JournalWriter::Close() {
+  const int closed = gzclose(std::exchange(file_, nullptr));
+  return closed == Z_OK ? absl::OkStatus() : Failed(std::strerror(errno));
 }
 
 }  // namespace fairlead::cmd

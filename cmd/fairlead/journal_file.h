@@ -18,10 +18,12 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
 namespace fairlead::cmd {
@@ -79,6 +81,8 @@ class JournalReader {
   absl::StatusOr<std::optional<std::string>> Next();
   // The end came in the middle of a record, or of the compressed file.
   [[nodiscard]] bool cut_off() const { return cut_off_; }
+  // Bytes of the file that were read.
+  [[nodiscard]] int64_t position() const { return gzoffset(file_); }
 
  private:
   JournalReader(std::string path, gzFile file) : path_(std::move(path)), file_(file) {}
@@ -88,6 +92,27 @@ class JournalReader {
   const std::string path_;
   const gzFile file_;
   bool cut_off_ = false;
+};
+
+// A journal that is written at once, by its caller; of any size.
+class JournalWriter {
+ public:
+  // Makes the file, or makes it empty. InvalidArgument with the path and the system's reason.
+  static absl::StatusOr<std::unique_ptr<JournalWriter>> Create(const std::string& path);
+  ~JournalWriter();
+  JournalWriter(const JournalWriter&) = delete;
+  JournalWriter& operator=(const JournalWriter&) = delete;
+
+  // ResourceExhausted with the path and the system's reason.
+  absl::Status Add(absl::string_view record);
+  absl::Status Close();
+
+ private:
+  JournalWriter(std::string path, gzFile file) : path_(std::move(path)), file_(file) {}
+  absl::Status Failed(const char* reason);
+
+  const std::string path_;
+  gzFile file_;  // null: closed
 };
 
 }  // namespace fairlead::cmd

@@ -1,4 +1,4 @@
-// The command line. Only this file includes CLI11.
+// The command line. Only files of this folder include CLI11.
 #include "cmd/main/command_line.h"
 
 #include <CLI/CLI.hpp>
@@ -9,7 +9,6 @@
 #include <string>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -17,7 +16,9 @@
 #include "cmd/fairlead/explain.h"
 #include "cmd/fairlead/nearest.h"
 #include "cmd/fairlead/version.h"
+#include "cmd/main/common_options.h"
 #include "cmd/main/completion.h"
+#include "cmd/main/report_commands.h"
 #include "demo/day_command.h"
 #include "scheduler/plugins/registry.h"
 
@@ -40,36 +41,6 @@ constexpr char kExamples[] =
     "  fairlead simulate tests/scenarios/two-team-day\n"
     "  kubectl fairlead explain pod/train-0         the same, as a plugin of kubectl\n"
     "'fairlead COMMAND --help' tells more of each.\n";
-
-// Refuses a value that says nothing: a shell variable that is not set, mostly.
-std::string NotBlank(const std::string& value) {
-  return absl::StripAsciiWhitespace(value).empty() ? "must not be empty" : "";
-}
-
-constexpr char kOutputHelp[] = "table for people; json or yaml for tools";
-constexpr char kOutputs[] = "table|json|yaml";
-constexpr char kWideOutputs[] = "table|wide|json|yaml";
-
-void AddCluster(CLI::App& app, ClusterFlags& flags) {
-  app.add_option(
-         "--kubeconfig", flags.kubeconfig,
-         "Kubeconfig file (default: $KUBECONFIG, ~/.kube/config, the pod's service account)")
-      ->type_name("FILE")
-      ->check(NotBlank);
-  app.add_option("--context", flags.context, "Context of the kubeconfig (default: the current one)")
-      ->type_name("NAME")
-      ->check(NotBlank);
-}
-
-void AddSettings(CLI::App& app, CommonFlags& flags) {
-  app.add_option("--config", flags.configuration,
-                 "KubeSchedulerConfiguration and FairleadConfiguration, one file")
-      ->type_name("FILE")
-      ->check(NotBlank);
-  app.add_option("--catalog", flags.catalog, "Instance types on offer (default: the built-in ones)")
-      ->type_name("FILE")
-      ->check(NotBlank);
-}
 
 void AddShow(CLI::App& app, CommonFlags& flags, const char* outputs = kOutputs) {
   AddCluster(app, flags.cluster);
@@ -104,8 +75,9 @@ class CommandLine {
   CommandLine(const std::string& program, const framework::RegistryPtr& plugins)
       : app_(kAbout, program) {
     run_.common.plugins = common_.plugins = explain_.common.plugins = top_.common.plugins =
-        day_.plugins = simulate_.plugins = replay_.plugins = plugins;
+        day_.plugins = simulate_.plugins = plugins;
     what_if_.common.plugins = drain_plan_.common.plugins = plugins;
+    reports_.SetPlugins(plugins);
     app_.require_subcommand(1);
     app_.footer(kExamples);
     app_.set_version_flag("--version", std::string("fairlead ") + kVersion);
@@ -117,7 +89,7 @@ class CommandLine {
     AddWhatIf();
     AddDrainPlan();
     AddMigrate();
-    AddReplay();
+    AddReportCommands(app_, reports_, action_);
     AddCatalog();
     AddDay();
     AddSimulate();
@@ -436,23 +408,6 @@ class CommandLine {
     sub->callback([this] { action_ = [this] { return RunMigrateBack(migrate_, std::cout); }; });
   }
 
-  void AddReplay() {
-    CLI::App* sub =
-        app_.add_subcommand("replay", "The decisions of a journal, made again, and compared");
-    sub->add_option("file", replay_.file, "JOURNAL")->required()->type_name("")->check(NotBlank);
-    sub->add_option("-o,--output", replay_.output, "table for people, json for tools")
-        ->type_name("table|json");
-    sub->footer(
-        "Plays what `fairlead run --journal FOLDER` has recorded through the same program, without "
-        "a\n"
-        "cluster, and compares each decision with the recorded one. Exit code 1 at the first that\n"
-        "differs, with what is decided here instead.\n\n"
-        "Examples:\n"
-        "  fairlead replay journals/fairlead-20261129T030000.000Z.journal.gz\n"
-        "  fairlead replay -o json \"$FILE\" | jq .decisions\n");
-    sub->callback([this] { action_ = [this] { return RunReplay(replay_, std::cout); }; });
-  }
-
   void AddCatalog() {
     CLI::App* sub = app_.add_subcommand("catalog", "Instance types on offer, and their prices");
     AddSettings(*sub, common_);
@@ -551,7 +506,15 @@ class CommandLine {
         ->check(NotBlank);
     sub->add_flag("--live", simulate_.live, "Show the log at the scenario's pace");
     sub->add_flag("--check", simulate_.check, "Check every invariant after every decision");
-    sub->footer("Example:\n  fairlead simulate tests/scenarios/two-team-day\n");
+    sub->add_option("--journal", simulate_.journal,
+                    "New file: the decisions as a journal, for replay and what-if")
+        ->type_name("FILE")
+        ->check(NotBlank);
+    sub->footer(
+        "Examples:\n"
+        "  fairlead simulate tests/scenarios/two-team-day\n"
+        "  fairlead simulate tests/scenarios/two-team-day --journal day.journal.gz\n"
+        "  fairlead replay day.journal.gz\n");
     sub->callback(
         [this] { action_ = [this] { return RunSimulateCommand(simulate_, std::cout); }; });
   }
@@ -582,7 +545,7 @@ class CommandLine {
   WhatIfFlags what_if_;
   DrainPlanFlags drain_plan_;
   MigrateFlags migrate_;
-  ReplayFlags replay_;
+  ReportFlags reports_;
   CatalogImportFlags catalog_import_;
   RunFlags run_;
   demo::DayFlags day_;

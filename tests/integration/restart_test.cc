@@ -111,6 +111,11 @@ TEST_F(JournalTest, ReplayDecidesTheSame) {
     ChildProcess replay({FAIRLEAD_BINARY, "replay", journal}, plane.NewFile("replay.txt"));
     EXPECT_EQ(replay.Wait(absl::Seconds(60)), 0);
     EXPECT_TRUE(absl::StrContains(replay.Log(), "Every decision is the same.")) << replay.Log();
+    ChildProcess redact(
+        {FAIRLEAD_BINARY, "journal", "redact", journal, "--to", plane.NewFile("redacted")},
+        plane.NewFile("redact.txt"));
+    EXPECT_EQ(redact.Wait(absl::Seconds(60)), 0) << redact.Log();
+    EXPECT_TRUE(absl::StrContains(redact.Log(), "Every decision is the same.")) << redact.Log();
     for (const Json& pod : api().List(kPods)) {
       api().Delete(Path(kPods, pod.TextAt({"metadata", "name"})));
     }

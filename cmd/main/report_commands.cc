@@ -1,0 +1,62 @@
+#include "cmd/main/report_commands.h"
+
+#include <iostream>
+
+#include "cmd/main/common_options.h"
+
+namespace fairlead::cmd {
+namespace {
+
+using Action = std::function<absl::Status()>;
+
+void AddReplay(CLI::App& app, ReplayFlags& flags, Action& action) {
+  CLI::App* sub =
+      app.add_subcommand("replay", "The decisions of a journal, made again, and compared");
+  sub->add_option("file", flags.file, "JOURNAL")->required()->type_name("")->check(NotBlank);
+  sub->add_option("-o,--output", flags.output, "table for people, json for tools")
+      ->type_name("table|json");
+  sub->footer(
+      "Plays what `fairlead run --journal FOLDER` has recorded through the same program, without "
+      "a\n"
+      "cluster, and compares each decision with the recorded one. Exit code 1 at the first that\n"
+      "differs, with what is decided here instead.\n\n"
+      "Examples:\n"
+      "  fairlead replay journals/fairlead-20261129T030000.000Z.journal.gz\n"
+      "  fairlead replay -o json \"$FILE\" | jq .decisions\n");
+  sub->callback([&] { action = [&] { return RunReplay(flags, std::cout); }; });
+}
+
+void AddJournal(CLI::App& app, JournalRedactFlags& flags, Action& action) {
+  CLI::App* journal = app.add_subcommand("journal", "Make journals fit to be given away");
+  journal->require_subcommand(1);
+  CLI::App* sub = journal->add_subcommand(
+      "redact", "Journals without the names in them, which replay all the same");
+  sub->add_option("files", flags.files, "JOURNAL...")->required()->type_name("")->check(NotBlank);
+  sub->add_option("--to", flags.to, "Folder of the new files; made if it is missing")
+      ->required()
+      ->type_name("FOLDER")
+      ->check(NotBlank);
+  sub->add_option("-o,--output", flags.output, "table for people, json for tools")
+      ->type_name("table|json");
+  sub->footer(
+      "Replaces every text that is on no list of public words: names, namespaces, labels,\n"
+      "annotations, nodes, devices, images, users, messages, expressions. Each word becomes the\n"
+      "same other word in all files, in the order of the old ones, because decisions depend on\n"
+      "that order. Names of Kubernetes and Fairlead stay, and so do public instance types, zones\n"
+      "and GPU models, amounts and times.\n\n"
+      "The result is played beside the original. If one decision differs, nothing is written, and\n"
+      "the message has the file, the record and the step. No file is overwritten.\n\n"
+      "Examples:\n"
+      "  fairlead journal redact journals/*.journal.gz --to redacted\n"
+      "  fairlead replay redacted/redacted-1.journal.gz\n");
+  sub->callback([&] { action = [&] { return RunJournalRedact(flags, std::cout); }; });
+}
+
+}  // namespace
+
+void AddReportCommands(CLI::App& app, ReportFlags& flags, std::function<absl::Status()>& action) {
+  AddReplay(app, flags.replay, action);
+  AddJournal(app, flags.redact, action);
+}
+
+}  // namespace fairlead::cmd
