@@ -292,6 +292,7 @@ absl::StatusOr<RedactionTotals> Redact(const RedactionOptions& options, Redactio
     FAIRLEAD_RETURN_IF_ERROR(played);
     totals.words = redactor.words();
     if (options.replace != nullptr) options.replace(redactor);
+    if (!redactor.problem().empty()) return absl::InternalError(redactor.problem());
     return totals;
   }
   return absl::FailedPreconditionError(absl::StrCat(

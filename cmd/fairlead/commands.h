@@ -119,6 +119,19 @@ struct JournalRedactFlags {
 // is made.
 absl::Status RunJournalRedact(const JournalRedactFlags& flags, std::ostream& out);
 
+// `fairlead bundle`: an archive for a report of a fault; reads the cluster only.
+struct BundleFlags {
+  CommonFlags common;          // `ns`: of the program; empty: fairlead
+  std::string file;            // empty: "fairlead-bundle-TIME.tar.gz" here
+  std::string journal;         // a folder of journals; empty: none
+  std::string log, audit_log;  // files; empty: none
+  int64_t max_mib = 50;
+  bool redact = true;
+};
+// What cannot be read is told in the archive and in `out`, and is no error. A file that exists is
+// not overwritten.
+absl::Status RunBundle(const BundleFlags& flags, std::ostream& out);
+
 struct SimulateFlags {
   std::string scenario, output = "table", configuration;
   std::string journal;  // a new file: what is decided, for replay; empty: none

@@ -217,6 +217,27 @@ absl::StatusOr<std::optional<std::string>> JournalReader::Next() {
   return std::make_optional(std::move(record));
 }
 
+absl::StatusOr<std::vector<std::string>> JournalsAt(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_regular_file(path, error)) return std::vector<std::string>{path};
+  std::vector<std::string> paths;
+  for (std::filesystem::directory_iterator it(path, error), end; it != end; it.increment(error)) {
+    if (absl::EndsWith(it->path().filename().string(), kSuffix)) {
+      paths.push_back(it->path().string());
+    }
+  }
+  std::sort(paths.begin(), paths.end());
+  if (!paths.empty()) return paths;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--journal ", path, ": is no journal, and no folder of any (*", kSuffix, ")"));
+}
+
+std::string JournalBytes(const std::vector<std::string>& records) {
+  std::string bytes(kFirstLine);
+  for (const std::string& record : records) absl::StrAppend(&bytes, HeaderOf(record), record);
+  return bytes;
+}
+
 absl::StatusOr<std::unique_ptr<JournalWriter>> JournalWriter::Create(const std::string& path) {
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
   if (fd < 0) return cmd::Failed(path, "cannot be opened");

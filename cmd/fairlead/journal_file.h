@@ -94,6 +94,13 @@ class JournalReader {
   bool cut_off_ = false;
 };
 
+// For the flag --journal: the journals of a folder, oldest first (their names have the time), or
+// the one that `path` is. InvalidArgument: there is none.
+absl::StatusOr<std::vector<std::string>> JournalsAt(const std::string& path);
+
+// The content of a journal of these records, not compressed.
+std::string JournalBytes(const std::vector<std::string>& records);
+
 // A journal that is written at once, by its caller; of any size.
 class JournalWriter {
  public:

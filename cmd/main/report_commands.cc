@@ -52,11 +52,60 @@ void AddJournal(CLI::App& app, JournalRedactFlags& flags, Action& action) {
   sub->callback([&] { action = [&] { return RunJournalRedact(flags, std::cout); }; });
 }
 
+void AddBundle(CLI::App& app, BundleFlags& flags, Action& action) {
+  CLI::App* sub = app.add_subcommand("bundle", "An archive for a report of a fault");
+  AddCluster(*sub, flags.common.cluster);
+  AddSettings(*sub, flags.common);
+  sub->add_option("-o,--output", flags.file,
+                  "The archive, a new file (default: fairlead-bundle-TIME.tar.gz in this folder)")
+      ->type_name("FILE")
+      ->check(NotBlank);
+  sub->add_option("--format", flags.common.output,
+                  "How its contents are listed: table for people; json or yaml for tools")
+      ->type_name(kOutputs);
+  sub->add_option("-n,--namespace", flags.common.ns, "Namespace of the program (default: fairlead)")
+      ->type_name("NAME")
+      ->check(NotBlank);
+  sub->add_option("--journal", flags.journal,
+                  "Journal, or folder of some (`run --journal`); the newest one is put in")
+      ->type_name("PATH")
+      ->check(NotBlank);
+  sub->add_option("--log", flags.log, "Log of the program; its last 4 MiB are put in")
+      ->type_name("FILE")
+      ->check(NotBlank);
+  sub->add_option("--audit-log", flags.audit_log, "Audit log; its last 4 MiB are put in")
+      ->type_name("FILE")
+      ->check(NotBlank);
+  sub->add_flag("!--no-redact", flags.redact, "Leave names as they are, for a report inside");
+  sub->add_option("--max-size", flags.max_mib,
+                  "MiB of all files before they are compressed (default: 50)")
+      ->type_name("MIB")
+      ->check(CLI::Range(1, 4096));
+  sub->footer(
+      "Reads with your own rights: versions, configuration without passwords and keys, queues, "
+      "pod\n"
+      "groups, node pools, node requests, nodes, the pods that Fairlead schedules with their\n"
+      "verdicts, its events and Lease, metrics and health, and all that decisions read now as a\n"
+      "journal for `fairlead replay`. Of pods only what decisions read: no environment, no\n"
+      "arguments. Secrets are never read. Nothing is written to the cluster or sent anywhere.\n\n"
+      "Names are replaced as `journal redact` does, in all files by the same words. What cannot "
+      "be\n"
+      "read or does not fit is left out; the output and manifest.json in the archive say what it\n"
+      "is, and which right was missing.\n\n"
+      "Examples:\n"
+      "  fairlead bundle --config fairlead.yaml\n"
+      "  kubectl logs -n fairlead deploy/fairlead > fairlead.log\n"
+      "  fairlead bundle --journal journals --log fairlead.log -o report.tar.gz\n"
+      "  tar -xzf report.tar.gz && cat fairlead-bundle/manifest.json\n");
+  sub->callback([&] { action = [&] { return RunBundle(flags, std::cout); }; });
+}
+
 }  // namespace
 
 void AddReportCommands(CLI::App& app, ReportFlags& flags, std::function<absl::Status()>& action) {
   AddReplay(app, flags.replay, action);
   AddJournal(app, flags.redact, action);
+  AddBundle(app, flags.bundle, action);
 }
 
 }  // namespace fairlead::cmd

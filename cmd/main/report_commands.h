@@ -1,4 +1,4 @@
-// The command line of the commands for reports of faults: replay, journal redact.
+// The command line of the commands for reports of faults: replay, journal redact, bundle.
 // Needs CLI11; for cmd/main alone. Thread-safety: one thread, as the command line.
 #pragma once
 
@@ -14,9 +14,10 @@ namespace fairlead::cmd {
 struct ReportFlags {
   ReplayFlags replay;
   JournalRedactFlags redact;
+  BundleFlags bundle;
 
   void SetPlugins(const framework::RegistryPtr& plugins) {
-    replay.plugins = redact.plugins = plugins;
+    replay.plugins = redact.plugins = bundle.common.plugins = plugins;
   }
 };
 

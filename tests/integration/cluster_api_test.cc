@@ -18,7 +18,7 @@ namespace fairlead::integration {
 namespace {
 
 constexpr char kApi[] = "/apis/cluster.x-k8s.io/v1beta2";
-constexpr char kDeployments[] =
+constexpr char kMachineDeployments[] =
     "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/machinedeployments";
 constexpr char kMachines[] = "/apis/cluster.x-k8s.io/v1beta2/namespaces/default/machines";
 
@@ -96,7 +96,7 @@ class MachineControllers {
   Api api_;
   int last_ = 0;
   Rounds rounds_{[this] {
-    for (const Json& deployment : api_.List(kDeployments)) Reconcile(deployment);
+    for (const Json& deployment : api_.List(kMachineDeployments)) Reconcile(deployment);
   }};
 };
 
@@ -111,24 +111,24 @@ class ClusterApiTest : public IntegrationTest {
       Define(absl::StrCat(folder, "/cluster.x-k8s.io_", plural, ".yaml"),
              absl::StrCat(kApi, "/", plural));
     }
-    Empty(kDeployments);
+    Empty(kMachineDeployments);
     Empty(kMachines);
     controllers_ = std::make_unique<MachineControllers>(Plane::Get()->config());
     MakeQueue("team", -1, -1);
   }
   void TearDown() override {
     controllers_.reset();
-    if (api().Get(kDeployments).ok()) Empty(kDeployments);
+    if (api().Get(kMachineDeployments).ok()) Empty(kMachineDeployments);
     if (api().Get(kMachines).ok()) Empty(kMachines);
     IntegrationTest::TearDown();
   }
   void MakeDeployment(const std::string& name, int max_size) {
-    api().Create(kDeployments, absl::StrCat(R"({"apiVersion":"cluster.x-k8s.io/v1beta2",
+    api().Create(kMachineDeployments, absl::StrCat(R"({"apiVersion":"cluster.x-k8s.io/v1beta2",
       "kind":"MachineDeployment","metadata":{"name":")",
-                                            name, R"(","annotations":{
+                                                   name, R"(","annotations":{
       "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size":"0",
       "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size":")",
-                                            max_size, R"(",
+                                                   max_size, R"(",
       "capacity.cluster-autoscaler.kubernetes.io/cpu":"64",
       "capacity.cluster-autoscaler.kubernetes.io/memory":"512Gi",
       "capacity.cluster-autoscaler.kubernetes.io/gpu-count":"8",
@@ -148,7 +148,7 @@ class ClusterApiTest : public IntegrationTest {
     return process;
   }
   std::string Replicas(const std::string& deployment) {
-    return api().Get(Path(kDeployments, deployment)).body.TextAt({"spec", "replicas"});
+    return api().Get(Path(kMachineDeployments, deployment)).body.TextAt({"spec", "replicas"});
   }
   ::testing::AssertionResult NothingIsLeft(const std::string& deployment) {
     return Eventually("every machine is given back", [&] {
@@ -208,10 +208,10 @@ TEST_F(ClusterApiTest, ANewProcessGoesOnWithItsMachines) {
 TEST_F(ClusterApiTest, AWrongAnnotationIsToldAndTheLastGoodValueStays) {
   MakeDeployment("gpus", 1);
   ChildProcess& process = StartHook();
-  api().Merge(Path(kDeployments, "gpus"), R"({"metadata":{"annotations":{
+  api().Merge(Path(kMachineDeployments, "gpus"), R"({"metadata":{"annotations":{
       "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size":"many"}}})");
   EXPECT_TRUE(Says(process, "group-max-size]: \\\"many\\\" is not a whole number"));
-  api().Merge(Path(kDeployments, "gpus"), R"({"metadata":{"annotations":{
+  api().Merge(Path(kMachineDeployments, "gpus"), R"({"metadata":{"annotations":{
       "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size":"1"}}})");
   MakePod({.name = "pod", .gpus = 8});
   ASSERT_TRUE(Bound({"pod"})) << process.Log();
