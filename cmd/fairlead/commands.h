@@ -47,6 +47,7 @@ struct WhatIfFlags {
   std::vector<std::string> files, removed;       // paths; "Kind/name", "Kind/namespace/name"
   std::string with_configuration, with_catalog;  // paths; empty: as in the present
   std::string bound = "1h";
+  std::string journal;  // or a folder of some: what was recorded instead of the present cluster
 };
 absl::Status RunWhatIf(const WhatIfFlags& flags, std::ostream& out);
 

@@ -1,16 +1,87 @@
 // what-if, drain-plan: reads the cluster once and shows what would become of it.
+#include <filesystem>
+#include <memory>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "cmd/fairlead/change.h"
 #include "cmd/fairlead/commands.h"
 #include "cmd/fairlead/drain_plan.h"
 #include "cmd/fairlead/forecast_parts.h"
+#include "cmd/fairlead/journal_file.h"
 #include "cmd/fairlead/open_cluster.h"
+#include "cmd/fairlead/progress.h"
+#include "cmd/fairlead/recorded_week.h"
+#include "cmd/fairlead/week_what_if.h"
 #include "cmd/fairlead/what_if.h"
+#include "journal/player.h"
 
 namespace fairlead::cmd {
+namespace {
+
+// The workload of all journals at the path, oldest first.
+absl::StatusOr<RecordedWeek> ReadWeek(const std::string& path_of_all,
+                                      const journal::ReadOptions& read, Progress& progress) {
+  FAIRLEAD_ASSIGN_OR_RETURN(const std::vector<std::string> paths, JournalsAt(path_of_all));
+  int64_t total = 0;
+  std::error_code error;
+  for (const std::string& path : paths) {
+    total += static_cast<int64_t>(std::filesystem::file_size(path, error));
+  }
+  WeekReader week(read);
+  int64_t before = 0;
+  for (const std::string& path : paths) {
+    FAIRLEAD_ASSIGN_OR_RETURN(const std::unique_ptr<JournalReader> reader,
+                              JournalReader::Open(path));
+    for (int64_t number = 1;; ++number) {
+      FAIRLEAD_ASSIGN_OR_RETURN(const std::optional<std::string> record, reader->Next());
+      if (!record.has_value()) break;
+      if (const absl::Status taken = week.Take(*record); !taken.ok()) {
+        return absl::Status(taken.code(),
+                            absl::StrCat(path, ": record ", number, ": ", taken.message()));
+      }
+      progress.Show("reading the journal", before + reader->position(), total);
+    }
+    before += reader->position();
+  }
+  return week.Finish();
+}
+
+absl::Status RunWeek(const WhatIfFlags& flags, Change change, std::ostream& out) {
+  FAIRLEAD_ASSIGN_OR_RETURN(const OutputFormat format,
+                            ParseOutputFormat(flags.common.output, false));
+  const RealClock clock;
+  Progress progress(&clock);
+  const journal::ReadOptions read = journal::Player::FromDocuments(flags.common.plugins);
+  FAIRLEAD_ASSIGN_OR_RETURN(const RecordedWeek week, ReadWeek(flags.journal, read, progress));
+  WeekQuestion question;
+  question.week = &week;
+  question.change = std::move(change);
+  FAIRLEAD_ASSIGN_OR_RETURN(question.without_options, read(week.start));
+  question.with_options = question.without_options;
+  question.without_catalog = question.with_catalog = hook::Catalog::FromTypes(week.start.types);
+  if (!flags.with_configuration.empty() || !flags.with_catalog.empty()) {
+    FAIRLEAD_ASSIGN_OR_RETURN(
+        Settings settings, LoadSettings(flags.with_configuration, flags.with_catalog, ReadTextFile,
+                                        flags.common.plugins));
+    if (!settings.catalog_file.empty()) question.with_catalog = std::move(settings.catalog);
+    if (!flags.with_configuration.empty()) question.with_options = settings.configuration.options;
+  }
+  question.progress = [&progress](int64_t done, int64_t total) {
+    progress.Show("playing", done, total);
+  };
+  FAIRLEAD_ASSIGN_OR_RETURN(const WeekAnswer answer, AskWeek(question));
+  progress.Clear();
+  out << (format == OutputFormat::kTable ? WeekText(answer) : Render(WeekJson(answer), format));
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::Status RunWhatIf(const WhatIfFlags& flags, std::ostream& out) {
   WhatIfQuestion question;
@@ -21,6 +92,7 @@ absl::Status RunWhatIf(const WhatIfFlags& flags, std::ostream& out) {
         "what-if: nothing is changed; give --filename, --delete, --with-config or --with-catalog");
   }
   FAIRLEAD_ASSIGN_OR_RETURN(question.change, ReadChange(flags.files, flags.removed));
+  if (!flags.journal.empty()) return RunWeek(flags, std::move(question.change), out);
   std::optional<Settings> with_settings;
   if (other_settings) {
     const std::string& configuration =

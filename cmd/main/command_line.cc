@@ -299,13 +299,22 @@ class CommandLine {
         ->type_name("FILE")
         ->check(NotBlank);
     AddBound(*sub, what_if_.bound);
+    sub->add_option("--journal", what_if_.journal,
+                    "Journal, or folder of some (`run --journal`): what was recorded is played "
+                    "instead of the present cluster, from the first to the last decision")
+        ->type_name("PATH")
+        ->check(NotBlank);
     sub->footer(
         "Reads the cluster once and plays it on in virtual time, without and with the change, "
         "until\n"
         "nothing changes any more: victims leave, bound pods run, requested nodes come. Shows "
         "what\n"
-        "differs: queues, workloads, evictions, nodes and dollars per hour. Nothing is written.\n\n"
+        "differs: queues, workloads, evictions, nodes and dollars per hour. Nothing is written.\n"
+        "With --journal no cluster is contacted: the recorded pods come as they came and run for "
+        "as\n"
+        "long as they ran, in a simulated cluster.\n\n"
         "Examples:\n"
+        "  fairlead what-if --journal journals -f research-with-8-gpus.yaml\n"
         "  fairlead what-if -f research-with-8-gpus.yaml\n"
         "  fairlead what-if --delete queue/research --delete pod/team/web-0 -o json\n"
         "  fairlead what-if --with-catalog cheaper.yaml --for 4h\n");

@@ -22,7 +22,7 @@ ALONE = ("simulate", "version", "replay", "journal")
 
 
 def needs_no_cluster(arguments):
-    return arguments[0] in ALONE
+    return arguments[0] in ALONE or (arguments[0] == "what-if" and "--journal" in arguments)
 
 
 def documents(root):
@@ -148,6 +148,11 @@ class RulesTest(unittest.TestCase):
         tests = {"A": {"OneThing", "Other"}}
         self.assertEqual(missing_tests("`A.OneThing` `A.O*` `A.*`", tests), [])
         self.assertEqual(missing_tests("`A.One` `A.X*` `B.*`", tests), ["A.One", "A.X*", "B.*"])
+
+    def test_a_recorded_what_if_needs_no_cluster(self):
+        self.assertTrue(needs_no_cluster(["what-if", "--journal", "x"]))
+        self.assertFalse(needs_no_cluster(["what-if", "-f", "x"]))
+        self.assertFalse(needs_no_cluster(["bundle"]))
 
     def test_a_gap_stands_for_any_lines(self):
         self.assertIsNone(first_difference(["a", GAP, "c"], ["a", "b", "b", "c"]))
