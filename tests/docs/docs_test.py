@@ -197,6 +197,15 @@ class DocumentsTest(unittest.TestCase):
                     unknown.append(f"{field}: {run.stderr.strip()}")
         self.assertEqual(unknown, [])
 
+    def test_sizes_are_those_that_were_measured(self):
+        measured = dict(re.findall(r"^\| `([\w/]+)` \| [^|]* \| ([^|]+) \|", (ROOT / "docs/performance.md").read_text(), re.MULTILINE))
+        text = (ROOT / "docs/operations.md").read_text()
+        rows = re.findall(r"^\| [^|]+ \| ([\d,.]+ MiB) \| ([\d,.]+ MiB) \| `([\w/]+)` \|", text, re.MULTILINE)
+        self.assertEqual(len(rows), 4)
+        for resident, peak, name in rows:
+            self.assertEqual((measured[name], measured[f"{name}/peak"]), (resident, peak), name)
+        self.assertIn(f"{measured['bind_rate/fairlead/cpu_per_1000_pods']} for 1,000 pods", text)
+
     def test_flags_of_the_commands_exist(self):
         flags = set(re.findall(r"--[a-z][a-z-]+", (ROOT / "docs/reference/commands.md").read_text()))
         text = without_fences((ROOT / "docs/commands.md").read_text())
