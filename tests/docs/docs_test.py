@@ -221,6 +221,11 @@ class DocumentsTest(unittest.TestCase):
         rows = re.findall(r"^\| (\d+) \|", text, re.MULTILINE)
         self.assertEqual([int(row) for row in rows], list(range(1, 75)))
 
+    def test_the_index_has_every_page(self):
+        index = (ROOT / "docs/README.md").read_text()
+        pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")} - {"README.md"}
+        self.assertEqual({page for page in pages if f"]({page}" not in index}, set())
+
     def test_links_have_targets(self):
         self.assertEqual(broken_links(ROOT), [])
 
