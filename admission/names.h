@@ -3,9 +3,10 @@
 
 namespace fairlead::admission {
 
-// On a Queue: "true" if only users that may `use` it, or a queue below it, may submit to it.
+// Annotation of Queues: "true" if only users that may `use` the queue, or a queue below it, may
+// submit to it.
 inline constexpr char kRestrictedAnnotation[] = "fairlead.dev/restricted";
-// On a Namespace: the queue of its pods that name none.
+// Label of Namespaces: the queue of pods that name none.
 inline constexpr char kDefaultQueueLabel[] = "fairlead.dev/default-queue";
 
 }  // namespace fairlead::admission

@@ -28,8 +28,12 @@
 
 namespace fairlead::core {
 
+// Annotation of Queues: GPUs that may be provisioned for the queue, in devices.
 inline constexpr char kProvisionedGpuLimit[] = "fairlead.dev/provisioned-gpu-limit";
+// Annotation of Queues: dollars per hour of what may be provisioned for the queue.
 inline constexpr char kProvisionedCostLimit[] = "fairlead.dev/provisioned-cost-limit-per-hour";
+// Annotation of Queues: what the queue does for what it holds above its quota: Evict, BuyNodes or
+// Weigh.
 inline constexpr char kOverQuota[] = "fairlead.dev/over-quota";
 inline constexpr char kOverQuotaValues[] = "Evict, BuyNodes or Weigh";
 

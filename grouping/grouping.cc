@@ -17,7 +17,10 @@ namespace fairlead::grouping {
 namespace {
 
 // KAI's keys that nothing else reads.
+
+// Annotation of pods and their owners: "true" if another program makes the group.
 constexpr char kSkipAnnotation[] = "kai.scheduler/skip-podgrouper";
+// Label of pods and PodGroups: the user; Fairlead copies it to groups that it makes.
 constexpr char kUserLabel[] = "user";
 constexpr char kNamePrefix[] = "pg-";
 

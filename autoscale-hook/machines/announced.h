@@ -12,8 +12,10 @@
 
 namespace fairlead::hook {
 
+// Annotation of NodeRequests, by Fairlead: the resources that the node was announced with.
 inline constexpr char kAnnouncedAnnotation[] = "fairlead.dev/announced";
-// ItemOutcome::alternative of the first workload that it was provisioned for.
+// Annotation of NodeRequests, by Fairlead: why the node has another GPU model than the first one
+// that its pods name.
 inline constexpr char kAlternativeAnnotation[] = "fairlead.dev/gpu-alternative";
 
 void SetAnnounced(const model::ResourceList& allocatable, model::NodeRequest& request);

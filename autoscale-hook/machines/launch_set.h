@@ -21,8 +21,11 @@
 
 namespace fairlead::hook {
 
+// Label of NodeRequests, by Fairlead: the set of requests that are ordered together.
 inline constexpr char kLaunchSetLabel[] = "fairlead.dev/launch-set";
+// Annotation of NodeRequests, by Fairlead: number of requests in the set.
 inline constexpr char kLaunchSetSizeAnnotation[] = "fairlead.dev/launch-set-size";
+// Annotation of NodeRequests, by Fairlead: "true" if a part of the set is of no use.
 inline constexpr char kLaunchSetAtomicAnnotation[] = "fairlead.dev/launch-set-atomic";
 
 struct LaunchSet {

@@ -19,9 +19,10 @@ namespace fairlead::hook {
 
 inline constexpr int64_t kNoBound = std::numeric_limits<int64_t>::max();
 
-// Labels on NodeRequest objects, so that a request still counts when its type has left the
-// catalogue.
+// Label of NodeRequests, by Fairlead: number of GPUs, so that a request still counts when its type
+// has left the catalogue.
 inline constexpr char kRequestGpusLabel[] = "fairlead.dev/gpus";
+// Label of NodeRequests, by Fairlead: the GPU model, for the same purpose as fairlead.dev/gpus.
 inline constexpr char kRequestGpuModelLabel[] = "fairlead.dev/gpu-model";
 
 // The GPUs that the request was made for, by its label; none if it has no such label.

@@ -112,5 +112,24 @@ TEST_F(SnapshotTest, ItCountsWhatIsReportedOfUsage) {
   EXPECT_TRUE(transport_.Sent("GET", "/api/v1/namespaces/ns/configmaps/u").empty());
 }
 
+// The scheduler gathers new demand before it plans. A question has no later step.
+TEST_F(SnapshotTest, WhatTheHookWouldDoIsJudgedAtOnce) {
+  transport_.On("GET", "*", Reply::Json(200, R"({"metadata":{},"items":[]})"));
+  transport_.On("GET", "/api/v1/pods", Reply::Json(200, R"({"metadata":{},"items":[{
+    "metadata":{"name":"p","namespace":"team","uid":"1"},
+    "spec":{"schedulerName":"fairlead","containers":[
+      {"name":"c","resources":{"requests":{"cpu":"1","nvidia.com/gpu":"1"}}}]}}]})"));
+  core::Options options = core::KwokOptions();
+  auto snapshot = TakeSnapshot(transport_, options, hook::Catalog::BuiltIn(), clock_.Now());
+  ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+  EXPECT_EQ(snapshot->plan.requests.size(), 1u);
+  options.hook.cluster_gpu_limit = 0;
+  snapshot = TakeSnapshot(transport_, options, hook::Catalog::BuiltIn(), clock_.Now());
+  ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+  EXPECT_TRUE(snapshot->plan.requests.empty());
+  ASSERT_EQ(snapshot->view.waiting.size(), 1u);
+  EXPECT_EQ(snapshot->view.waiting.front().verdict.code, verdict::Code::kGpuCapReached);
+}
+
 }  // namespace
 }  // namespace fairlead::cmd

@@ -1,5 +1,8 @@
 #include "scheduler/engine/diagnosis.h"
 
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "scheduler/engine/node_order.h"
 
 namespace fairlead::engine {
@@ -12,30 +15,74 @@ state::ChangeKinds Diagnoser::Kinds() const {
 
 void Diagnoser::OnChange(const state::StateChange& change) {
   if (change.kind != Kind::kClaim) {
-    cache_.erase(change.row);
+    Drop(change.row);
     return;
   }
   const std::string& claim = state_.devices().KeyOf(change.row);
-  absl::erase_if(
-      cache_, [&](const auto& entry) { return NamesClaim(state_.pod_class(entry.first), claim); });
+  std::vector<state::PodClassId> naming;
+  for (const auto& [pod_class, cached] : cache_) {
+    if (NamesClaim(state_.pod_class(pod_class), claim)) naming.push_back(pod_class);
+  }
+  for (const state::PodClassId pod_class : naming) Drop(pod_class);
 }
 
-void Diagnoser::MakeRoom() {
-  absl::erase_if(cache_, [](const auto& entry) { return !entry.second->diagnosis.by_objects; });
-  if (cache_.size() > kMaxByObjects) cache_.clear();
-  kept_ = cache_.size();
+void Diagnoser::Drop(state::PodClassId pod_class) {
+  const auto found = cache_.find(pod_class);
+  if (found == cache_.end()) return;
+  bytes_ -= found->second->bytes;
+  cache_.erase(found);
+}
+
+bool Diagnoser::IsCurrent(Cached& cached) const {
+  return cached.seen == changes_.end() ||
+         (cached.of_class.diagnosis().by_objects && cached.seen >= changes_.object_end());
+}
+
+void Diagnoser::CatchUp(Cached& cached) {
+  const uint64_t changed = changes_.end() - cached.seen;
+  if (!cached.of_class.Renewable() || cached.seen < changes_.start() ||
+      changed > state_.node_count()) {
+    cached.of_class.AskAll();
+  } else {
+    state::NodeId renewed = state::kNoId;
+    for (uint64_t i = cached.seen; i < changes_.end(); ++i) {
+      const state::NodeId node = changes_.At(i);
+      if (node != renewed) cached.of_class.Renew(node);
+      renewed = node;
+    }
+  }
+  cached.seen = changes_.end();
+  bytes_ -= cached.bytes;
+  if (bytes_ + cached.of_class.bytes() > kMaxAnswerBytes) cached.of_class.DropAnswers();
+  cached.bytes = cached.of_class.bytes();
+  bytes_ += cached.bytes;
 }
 
 const Diagnosis& Diagnoser::For(state::PodClassId pod_class) {
-  if (cache_.size() > kept_ + kMaxCached) MakeRoom();
-  std::unique_ptr<Cached>& slot = cache_[pod_class];
-  const bool current =
-      slot != nullptr && (slot->seen == changes_.end() ||
-                          (slot->diagnosis.by_objects && slot->seen >= changes_.object_end()));
-  if (!current) {
-    slot = std::make_unique<Cached>(Cached{changes_.end(), feasibility_.WhyNot(pod_class)});
+  if (cache_.size() >= kMaxClasses && !cache_.contains(pod_class)) {
+    cache_.clear();
+    bytes_ = 0;
   }
-  return slot->diagnosis;
+  std::unique_ptr<Cached>& slot = cache_[pod_class];
+  if (slot == nullptr) {
+    slot = std::make_unique<Cached>(Cached{ClassDiagnosis(state_, framework_, pod_class)});
+    CatchUp(*slot);
+  } else if (!IsCurrent(*slot)) {
+    CatchUp(*slot);
+  }
+  return slot->of_class.diagnosis();
+}
+
+std::string Diagnoser::CheckConsistency() const {
+  for (const auto& [pod_class, cached] : cache_) {
+    if (!IsCurrent(*cached)) continue;
+    ClassDiagnosis anew(state_, framework_, pod_class);
+    anew.AskAll();
+    if (!(anew.diagnosis() == cached->of_class.diagnosis())) {
+      return absl::StrCat("why no node takes class ", pod_class, ": is remembered otherwise");
+    }
+  }
+  return "";
 }
 
 }  // namespace fairlead::engine

@@ -502,6 +502,7 @@ std::string Engine::CheckConsistency() const {
   if (wrong.empty()) wrong = impl_->tracker.CheckConsistency();
   if (wrong.empty()) wrong = impl_->placer.CheckConsistency();
   if (wrong.empty()) wrong = impl_->search.CheckConsistency();
+  if (wrong.empty()) wrong = impl_->diagnoser.CheckConsistency();
   if (wrong.empty() && !impl_->read_all && !impl_->tracker.RecountNeeded()) {
     wrong = impl_->pending.CheckConsistency([this](state::WorkloadId id) {
       return id < impl_->is_changed.size() && impl_->is_changed[id];

@@ -11,33 +11,7 @@
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::engine {
-namespace {
-
 using framework::Capacity;
-
-// Nodes that refused for one reason.
-struct Tally {
-  int64_t nodes = 0;
-  std::string detail;  // the end of the reason
-  std::map<std::string, int64_t> smallest_missing;
-};
-using Tallies = std::map<std::pair<std::string, std::string>, Tally>;
-
-std::vector<verdict::FailedPredicate> ToPredicates(const Tallies& tallies) {
-  std::vector<verdict::FailedPredicate> predicates;
-  for (const auto& [key, tally] : tallies) {
-    verdict::FailedPredicate predicate{key.first, key.second, tally.nodes, {}, tally.detail};
-    for (const auto& [resource, amount] : tally.smallest_missing) {
-      predicate.missing.push_back({resource, amount});
-    }
-    predicates.push_back(std::move(predicate));
-  }
-  std::stable_sort(predicates.begin(), predicates.end(),
-                   [](const auto& a, const auto& b) { return a.nodes > b.nodes; });
-  return predicates;
-}
-
-}  // namespace
 
 bool Feasibility::Fits(state::PodClassId pod_class, state::NodeId id, Capacity capacity,
                        framework::Status* why) const {
@@ -123,45 +97,6 @@ bool Feasibility::MayHold(const framework::Framework& framework,
     }
   }
   return plugins.FilterNodeObject(context, node);
-}
-
-bool Feasibility::NeverFits(state::PodClassId pod_class) const {
-  const framework::Context context{state_, state_.pod_class(pod_class), pod_class,
-                                   Capacity::kEmpty};
-  const framework::ClassPlugins plugins = framework_.PluginsOf(context.pod_class);
-  return std::none_of(
-      state_.nodes_by_name().begin(), state_.nodes_by_name().end(), [&](const auto& entry) {
-        const state::NodeInfo& node = state_.node(entry.second);
-        return node.exists && node.TakesBindings() && MayHold(framework_, plugins, context, node);
-      });
-}
-
-Diagnosis Feasibility::WhyNot(state::PodClassId pod_class) const {
-  Diagnosis diagnosis;
-  diagnosis.by_objects = NeverFits(pod_class);
-  const Capacity capacity = diagnosis.by_objects ? Capacity::kEmpty : Capacity::kNow;
-  Tallies tallies;
-  for (const auto& [name, id] : state_.nodes_by_name()) {
-    const state::NodeInfo& node = state_.node(id);
-    // Ordered nodes are told about by the requests, not counted among the nodes that refuse.
-    if (!node.exists || !node.TakesBindings()) continue;
-    ++diagnosis.nodes;
-    if (Fits(pod_class, id, Capacity::kEmpty)) ++diagnosis.nodes_fit_empty;
-    framework::Status why;
-    if (Fits(pod_class, id, capacity, &why)) continue;
-    std::string reason = std::move(why.reason);
-    if (!why.detail.empty()) absl::StrAppend(&reason, " ", why.detail);
-    Tally& tally = tallies[{std::string(why.plugin), std::move(reason)}];
-    ++tally.nodes;
-    tally.detail = std::move(why.detail);
-    for (const auto& missing : why.missing) {
-      const std::string& resource = state_.resource_names().Name(missing.resource);
-      auto [it, added] = tally.smallest_missing.try_emplace(resource, missing.amount);
-      if (!added) it->second = std::min(it->second, missing.amount);
-    }
-  }
-  diagnosis.predicates = ToPredicates(tallies);
-  return diagnosis;
 }
 
 // Follows all nodes as long as it lives.

@@ -7,7 +7,7 @@
 //                (state/transaction.h), so filters, plugins and the accounting of devices, shares,
 //                ports and claims run on them unchanged. What the change log counts counts them.
 //
-// Users: the Placer and NodeFits (does a pod fit here), Diagnoser (why does it fit nowhere),
+// Users: the Placer and NodeFits (does a pod fit here), ClassDiagnosis (may it fit at all),
 // VictimSearch (would it fit if these were gone), Reservations (when would it fit), and the hook's
 // planner through Engine::WhatIf() and Engine::CountThatFit() (would it fit on nodes to be bought).
 //
@@ -41,18 +41,8 @@
 #include "scheduler/state/cluster_state.h"
 #include "scheduler/state/parts.h"
 #include "scheduler/state/transaction.h"
-#include "scheduler/verdict/verdict.h"
 
 namespace fairlead::engine {
-
-// Why no node takes a pod of a class: equal reasons counted.
-struct Diagnosis {
-  std::vector<verdict::FailedPredicate> predicates;  // most nodes first, then by text
-  int64_t nodes = 0;
-  int64_t nodes_fit_empty = 0;  // how many of them would take it if they were empty
-  // Only a change of a node's object can change any of this.
-  bool by_objects = false;
-};
 
 class Feasibility {
  public:
@@ -103,16 +93,9 @@ class Feasibility {
   [[nodiscard]] bool ChecksAmountOf(model::ResourceIndex resource) const {
     return framework_.ChecksAmountOf(state_, resource);
   }
-  // Every real and usable node asked once for its reason: now, or if it were empty, if none of them
-  // may hold a pod of the class (Diagnosis::by_objects). O(nodes).
-  [[nodiscard]] Diagnosis WhyNot(state::PodClassId pod_class) const;
-
   [[nodiscard]] const framework::Framework& framework() const { return framework_; }
 
  private:
-  // None of the nodes that WhyNot() asks about may hold a pod of the class.
-  [[nodiscard]] bool NeverFits(state::PodClassId pod_class) const;
-
   const state::ClusterState& state_;
   const framework::Framework& framework_;
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <optional>
 #include <random>
@@ -308,16 +309,164 @@ TEST(IncrementalTest, WhatSuitsNoNodeIsRememberedBeyondTheOrders) {
       PodBuilder("ns", "runs").Queue("q").Cpu(1000).On("n0", model::PodPhase::kRunning));
   EXPECT_EQ(ask_all(work), 0);
   EXPECT_EQ(work, 0u);
-  // Its object is: one look for each, and one takes the smallest.
+  // Its object is: one look for each, and an order for the one that it takes.
   state.UpsertNode(MakeNode("n1", 1, 5));
   EXPECT_FALSE(order.NeverFits(classes.back()));
   EXPECT_EQ(ask_all(work), 1);
-  EXPECT_LE(work, uint64_t{kPods} + 4);
+  EXPECT_LE(work, uint64_t{kPods} + 2 * 3);
   state.UpsertNode(MakeNode("n3", 1, 100));
   EXPECT_EQ(ask_all(work), kPods);
   state.RemoveNode("n3", "");
   EXPECT_EQ(ask_all(work), 1);
   EXPECT_EQ(order.CheckConsistency(), "");
+}
+
+// A full cluster in which one pod after another ends, and pods of more sizes wait than there are
+// orders: each is asked about on the nodes that have changed alone.
+TEST(IncrementalTest, WhatNoNodeTakesIsAskedAboutOnNodesThatChanged) {
+  WatchedNodes cluster;
+  state::ClusterState& state = cluster.state;
+  NodeOrders order(state, *cluster.framework, cluster.changes, Capacity::kNow);
+  state.Subscribe(&order);
+  constexpr int kNodes = 50, kSizes = 3 * static_cast<int>(NodeOrders::kMaxClasses);
+  for (int i = 0; i < kNodes; ++i) {
+    state.UpsertNode(MakeNode(absl::StrCat("n", i), 1, 8));
+    state.UpsertPod(PodBuilder("ns", absl::StrCat("r", i))
+                        .Queue("q")
+                        .Cpu(8000)
+                        .On(absl::StrCat("n", i), model::PodPhase::kRunning));
+  }
+  std::vector<state::PodClassId> classes;
+  for (int i = 0; i < kSizes; ++i) {
+    const std::string name = absl::StrCat("p", i);
+    state.UpsertPod(PodBuilder("ns", name).Queue("q").Cpu(4000 + i));
+    classes.push_back(state.pod(state.FindPod("ns", name)).pod_class);
+  }
+  const auto ask_all = [&](uint64_t& work) {
+    work = 0;
+    return std::count_if(classes.begin(), classes.end(), [&](state::PodClassId id) {
+      return order.BestFor(id, work)->node != state::kNoId;
+    });
+  };
+  uint64_t work = 0;
+  EXPECT_EQ(ask_all(work), 0);
+  EXPECT_EQ(work, uint64_t{kNodes} * kSizes);
+  EXPECT_FALSE(order.NeverFits(classes.front()));
+  for (int round = 0; round < 3; ++round) {
+    // Another pod in the place of one that ended: nothing has become better.
+    state.RemovePod("ns", absl::StrCat("r", round), "");
+    state.UpsertPod(PodBuilder("ns", absl::StrCat("s", round))
+                        .Queue("q")
+                        .Cpu(4001)
+                        .On(absl::StrCat("n", round), model::PodPhase::kRunning));
+    EXPECT_EQ(ask_all(work), 0);
+    EXPECT_EQ(work, uint64_t{kSizes}) << "one look for each";
+    EXPECT_EQ(order.CheckConsistency(), "");
+  }
+  // Now some find a place, and what has one has an order again.
+  state.RemovePod("ns", "r7", "");
+  EXPECT_EQ(ask_all(work), kSizes);
+  state.UpsertPod(PodBuilder("ns", "t").Queue("q").Cpu(3900).On("n7", model::PodPhase::kRunning));
+  EXPECT_EQ(ask_all(work), 101) << "4,000 to 4,100";
+  EXPECT_EQ(order.CheckConsistency(), "");
+}
+
+// Each usable node's answer, counted in the plainest way.
+Diagnosis CountAnswers(const state::ClusterState& state, const framework::Framework& framework,
+                       state::PodClassId id) {
+  const Feasibility feasibility(state, framework);
+  const framework::ClassPlugins plugins = framework.PluginsOf(state.pod_class(id));
+  std::vector<state::NodeId> nodes;
+  Diagnosis all;
+  all.by_objects = true;
+  for (const auto& [name, node] : state.nodes_by_name()) {
+    if (!state.node(node).exists || !state.node(node).TakesBindings()) continue;
+    nodes.push_back(node);
+    all.by_objects &= !Feasibility::MayHold(
+        framework, plugins, {state, state.pod_class(id), id, Capacity::kEmpty}, state.node(node));
+    all.nodes_fit_empty += feasibility.Fits(id, node, Capacity::kEmpty) ? 1 : 0;
+  }
+  all.nodes = static_cast<int64_t>(nodes.size());
+  std::map<std::pair<std::string, std::string>, verdict::FailedPredicate> by_reason;
+  for (const state::NodeId node : nodes) {
+    framework::Status why;
+    if (feasibility.Fits(id, node, all.by_objects ? Capacity::kEmpty : Capacity::kNow, &why)) {
+      continue;
+    }
+    const std::string text = why.reason + (why.detail.empty() ? "" : " ") + why.detail;
+    verdict::FailedPredicate& predicate = by_reason[{std::string(why.plugin), text}];
+    predicate.plugin = std::string(why.plugin);
+    predicate.reason = text;
+    predicate.detail = why.detail;
+    ++predicate.nodes;
+    for (const auto& missing : why.missing) {
+      const std::string& resource = state.resource_names().Name(missing.resource);
+      const auto same = std::find_if(predicate.missing.begin(), predicate.missing.end(),
+                                     [&](const auto& m) { return m.resource == resource; });
+      if (same == predicate.missing.end()) {
+        predicate.missing.push_back({resource, missing.amount});
+      } else {
+        same->smallest = std::min(same->smallest, missing.amount);
+      }
+    }
+  }
+  for (auto& [key, predicate] : by_reason) {
+    std::sort(predicate.missing.begin(), predicate.missing.end(),
+              [](const auto& a, const auto& b) { return a.resource < b.resource; });
+    all.predicates.push_back(predicate);
+  }
+  std::stable_sort(all.predicates.begin(), all.predicates.end(),
+                   [](const auto& a, const auto& b) { return a.nodes > b.nodes; });
+  return all;
+}
+
+TEST(IncrementalTest, ADiagnosisFollowsTheNodesThatChange) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    WatchedNodes cluster;
+    state::ClusterState& state = cluster.state;
+    Diagnoser diagnoser(state, *cluster.framework, cluster.changes);
+    state.Subscribe(&diagnoser);
+    std::mt19937_64 random(seed);
+    const auto below = [&](uint64_t n) { return static_cast<int64_t>(random() % n); };
+    std::vector<std::string> waiting;
+    for (int i = 0; i < 6; ++i) {
+      waiting.push_back(absl::StrCat("w", i));
+      PodBuilder pod("ns", waiting.back());
+      pod.Queue("q").Cpu(1000 + 1000 * below(9));
+      if (below(2) == 0) pod.Gpus(1 + below(3));
+      model::Pod made = pod;
+      if (below(3) == 0) made.spec.node_selector.Set("disk", below(2) == 0 ? "ssd" : "hdd");
+      state.UpsertPod(made);
+    }
+    for (int step = 0; step < 60; ++step) {
+      const std::string node = absl::StrCat("n", below(5));
+      if (const int64_t what = below(8); what < 2) {
+        model::Node object = MakeNode(node, below(4), 2 + below(7));
+        if (below(3) == 0) object.meta.labels.Set("disk", "ssd");
+        if (below(5) == 0) object.unschedulable = true;
+        state.UpsertNode(object);
+      } else if (what == 2) {
+        state.RemoveNode(node, "");
+      } else if (what < 5) {
+        state.RemovePod("ns", absl::StrCat("r", below(8)), "");
+      } else {
+        state.UpsertPod(PodBuilder("ns", absl::StrCat("r", below(8)))
+                            .Queue("q")
+                            .Cpu(500 + 500 * below(4))
+                            .Gpus(below(2))
+                            .On(node, model::PodPhase::kRunning));
+      }
+      // Some are asked about after every change, some after many.
+      for (const std::string& name : waiting) {
+        if (below(3) == 0) continue;
+        const state::PodClassId id = state.pod(state.FindPod("ns", name)).pod_class;
+        const Diagnosis expected = CountAnswers(state, *cluster.framework, id);
+        ASSERT_TRUE(diagnoser.For(id) == expected) << name << " after step " << step;
+      }
+      ASSERT_EQ(diagnoser.CheckConsistency(), "");
+    }
+  }
 }
 
 TEST(IncrementalTest, ADiagnosisThatOnlyObjectsChangeOutlastsTheOthers) {

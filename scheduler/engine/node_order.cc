@@ -28,7 +28,7 @@ void NodeOrders::OnChange(const state::StateChange& change) {
     if (goes) recency_.erase(entry.second->recency);
     return goes;
   });
-  if (change.kind != Kind::kClaim) suited_by_none_.erase(change.row);
+  if (change.kind != Kind::kClaim) refused_.Forget(change.row);
 }
 
 void NodeOrders::Put(Group& group, const Entry& entry) {
@@ -164,13 +164,18 @@ void NodeOrders::Look(Slot& slot, const framework::ClassPlugins& plugins,
     slot.object_fits = Feasibility::MayHold(framework_, plugins, context, node);
     if (slot.object_fits) slot.object_score = plugins.ObjectScore(context, node);
   }
-  slot.fits = slot.object_fits && plugins.FilterNodeUsage(context, node) &&
-              (holds_ != Holds::kIdle || FitsIdle(framework_, context, node));
+  slot.fits = slot.object_fits && Takes(plugins, context, node);
   if (!slot.fits) return;
-  slot.ordered = holds_ != Holds::kWhatIf && !node.TakesBindings();
-  slot.fits = !slot.ordered || capacity_ != Capacity::kNow;
+  slot.ordered = IsOrdered(node);
   slot.minus_score = -plugins.Score(context, node, slot.object_score);
   slot.name_rank = node.name_rank;
+}
+
+bool NodeOrders::Takes(const framework::ClassPlugins& plugins, const framework::Context& context,
+                       const state::NodeInfo& node) const {
+  return (capacity_ != Capacity::kNow || !IsOrdered(node)) &&
+         plugins.FilterNodeUsage(context, node) &&
+         (holds_ != Holds::kIdle || FitsIdle(framework_, context, node));
 }
 
 std::string NodeOrders::CheckSlot(const Order& order, const framework::ClassPlugins& plugins,
@@ -220,7 +225,21 @@ std::string NodeOrders::CheckConsistency() const {
       if (std::string wrong = check(id); !wrong.empty()) return wrong;
     }
   }
-  return "";
+  return CheckRefused();
+}
+
+std::string NodeOrders::CheckRefused() const {
+  std::string wrong;
+  refused_.ForEachCurrent([&](state::PodClassId pod_class) {
+    const bool by_objects = refused_.SuitsNone(pod_class);
+    const framework::ClassPlugins plugins = framework_.PluginsOf(state_.pod_class(pod_class));
+    for (const auto& [name, id] : state_.nodes_by_name()) {
+      const RefusedClasses::Answer answer = AnswerOf(plugins, pod_class, id);
+      if (!answer.takes && !(by_objects && answer.suits)) continue;
+      wrong = absl::StrCat("class ", pod_class, " is remembered as refused by node ", id);
+    }
+  });
+  return wrong;
 }
 
 void NodeOrders::Build(Order& order, state::PodClassId pod_class, uint64_t& work) {
@@ -258,29 +277,43 @@ bool NodeOrders::NeverFits(state::PodClassId pod_class) const {
   if (order != orders_.end() && order->second->seen >= changes_.object_end()) {
     return order->second->seen != 0 && order->second->suitable == 0;
   }
-  const auto found = suited_by_none_.find(pod_class);
-  return found != suited_by_none_.end() && found->second >= changes_.object_end();
+  return refused_.SuitsNone(pod_class);
 }
 
-bool NodeOrders::SuitsNone(state::PodClassId pod_class, uint64_t& work) {
-  const auto found = suited_by_none_.find(pod_class);
-  if (found == suited_by_none_.end()) return false;
-  if (found->second < changes_.object_end()) {
-    bool suits = found->second < changes_.start();  // or is not known
-    const framework::ClassPlugins plugins = framework_.PluginsOf(state_.pod_class(pod_class));
-    for (uint64_t i = found->second; !suits && i < changes_.object_end(); ++i) {
-      const state::NodeInfo& node = state_.node(changes_.At(i));
-      if (node.id != changes_.At(i) || !node.exists) continue;
-      ++work;
-      suits = Feasibility::MayHold(framework_, plugins, ContextOf(pod_class, capacity_), node);
-    }
-    if (suits) {
-      suited_by_none_.erase(found);
-      return false;
-    }
+RefusedClasses::Answer NodeOrders::AnswerOf(const framework::ClassPlugins& plugins,
+                                            state::PodClassId pod_class, state::NodeId id) const {
+  const state::NodeInfo& node = state_.node(id);
+  if (node.id != id || !node.exists || !Covers(node)) return {};
+  const framework::Context context = ContextOf(pod_class, capacity_);
+  if (!Feasibility::MayHold(framework_, plugins, context, node)) return {};
+  return {true, Takes(plugins, context, node)};
+}
+
+bool NodeOrders::AskWhetherRefused(state::PodClassId pod_class, uint64_t& work) {
+  const framework::ClassPlugins plugins = framework_.PluginsOf(state_.pod_class(pod_class));
+  if (!plugins.node_local) return false;
+  bool suits = false;
+  for (const auto& [name, id] : state_.nodes_by_name()) {
+    ++work;
+    const RefusedClasses::Answer answer = AnswerOf(plugins, pod_class, id);
+    if (answer.takes) return false;
+    suits |= answer.suits;
   }
-  found->second = changes_.end();
+  refused_.Add(pod_class, !suits, /*by_node=*/true);
   return true;
+}
+
+bool NodeOrders::IsRefused(state::PodClassId pod_class, uint64_t& work) {
+  std::optional<framework::ClassPlugins> plugins;
+  const bool known = refused_.Contains(pod_class, [&](state::NodeId node) {
+    if (!plugins.has_value()) plugins = framework_.PluginsOf(state_.pod_class(pod_class));
+    ++work;
+    return AnswerOf(*plugins, pod_class, node);
+  });
+  if (known) return true;
+  const auto order = orders_.find(pod_class);
+  if (order != orders_.end() && order->second->seen >= changes_.start()) return false;
+  return MayRemember(pod_class) && AskWhetherRefused(pod_class, work);
 }
 
 void NodeOrders::CatchUp(Order& order, state::PodClassId pod_class, uint64_t& work) {
@@ -512,29 +545,36 @@ NodeOrders::Order& NodeOrders::Current(state::PodClassId pod_class, uint64_t& wo
   } else {
     Build(order, pod_class, work);
   }
-  // A claim may suit another node a moment later, and no node changes.
-  if (order.suitable == 0 && state_.pod_class(pod_class).spec->claims_to_join.empty()) {
-    suited_by_none_[pod_class] = changes_.end();
-  }
   return order;
+}
+
+void NodeOrders::RememberIfRefused(const Order& order, state::PodClassId pod_class) {
+  if (!MayRemember(pod_class)) return;
+  const bool by_objects = order.suitable == 0, by_node = order.domains == nullptr;
+  const bool none = std::all_of(order.groups.begin(), order.groups.end(),
+                                [](const Group& group) { return group.IsEmpty(); });
+  if (by_objects || (by_node && none)) refused_.Add(pod_class, by_objects, by_node);
 }
 
 std::optional<NodeOrders::Best> NodeOrders::BestFor(
     state::PodClassId pod_class, uint64_t& work, const Candidates* among,
     absl::FunctionRef<bool(state::NodeId)> passed_over) {
-  if (SuitsNone(pod_class, work)) return Best();
+  if (IsRefused(pod_class, work)) return Best();
   const Order& order = Current(pod_class, work);
   if (order.domains != nullptr && order.domains->too_many) return std::nullopt;
   if (order.groups.size() == 1 && among == nullptr && order.domains == nullptr) {
     const Entry best = FirstOf(order.groups.front(), passed_over);
+    if (best.node == state::kNoId) RememberIfRefused(order, pod_class);
     return Best{best.node, best.ordered, -best.minus_score};
   }
-  return BestOfGroups(order, pod_class, work, among, passed_over);
+  const Best best = BestOfGroups(order, pod_class, work, among, passed_over);
+  if (best.node == state::kNoId) RememberIfRefused(order, pod_class);
+  return best;
 }
 
 std::optional<NodeOrders::Candidates> NodeOrders::CandidatesFor(state::PodClassId pod_class,
                                                                 uint64_t& work) {
-  if (SuitsNone(pod_class, work)) return Candidates();
+  if (IsRefused(pod_class, work)) return Candidates();
   const Order& order = Current(pod_class, work);
   if (order.domains != nullptr && order.domains->too_many) return std::nullopt;
   Candidates kinds;
@@ -542,6 +582,7 @@ std::optional<NodeOrders::Candidates> NodeOrders::CandidatesFor(state::PodClassI
     if (!IsOpen(order, pod_class, group)) continue;
     kinds.push_back({&state_.node(group.best.node), static_cast<int64_t>(group.size())});
   }
+  if (kinds.empty()) RememberIfRefused(order, pod_class);
   return kinds;
 }
 

@@ -31,10 +31,10 @@
 //
 // Thread-safety: the owner's thread. Complexity: O(nodes log nodes) to build, O(changed log nodes)
 // to catch up (by domain: times the nodes of a many-valued domain), O(groups) for the best; a node
-// that changed and is still the best costs no logarithm. For a class that no node's object suits,
-// or for which all are too small, O(1) until the object of a node changes, and then O(changed
-// nodes). Memory: 48 bytes a node and class, 32 more for each node that fits; the least recently
-// used classes are dropped beyond kMaxClasses. What no node suits has 16 bytes besides, which stay.
+// that changed and is still the best costs no logarithm. For a class that no node takes, O(changed
+// nodes); if that is so by their objects, O(1) until one of these changes. Memory: 48 bytes a node
+// and class, 32 more for each node that fits; the least recently used classes are dropped beyond
+// kMaxClasses. What no node takes needs no order (refused_classes.h).
 #pragma once
 
 #include <cstdint>
@@ -48,6 +48,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "scheduler/engine/node_changes.h"
+#include "scheduler/engine/refused_classes.h"
 #include "scheduler/framework/framework.h"
 #include "scheduler/state/cluster_state.h"
 
@@ -183,9 +184,21 @@ class NodeOrders final : public state::StateSubscriber {
   static void Take(Group& group, const Entry& entry);
   template <typename PassedOver>
   static Entry FirstOf(const Group& group, PassedOver passed_over);
-  // True if it is known that no node's object suits the class; looks at the objects that have
-  // changed since. Never true for a class that has not had an order.
-  bool SuitsNone(state::PodClassId pod_class, uint64_t& work);
+  // True if no node takes a pod of the class, and no order is needed to say so: it is known, or
+  // there is none that could be used, and all nodes are asked.
+  bool IsRefused(state::PodClassId pod_class, uint64_t& work);
+  // What the node says to a class of these plugins, without what depends on other nodes.
+  [[nodiscard]] RefusedClasses::Answer AnswerOf(const framework::ClassPlugins& plugins,
+                                                state::PodClassId pod_class,
+                                                state::NodeId node) const;
+  // Notes that no node takes a pod of the class, if that is why its order is empty.
+  void RememberIfRefused(const Order& order, state::PodClassId pod_class);
+  // Of a class about which no node depends on another: asks all until one takes it.
+  bool AskWhetherRefused(state::PodClassId pod_class, uint64_t& work);
+  // A claim may suit another node a moment later, and no node changes.
+  [[nodiscard]] bool MayRemember(state::PodClassId pod_class) const {
+    return state_.pod_class(pod_class).spec->claims_to_join.empty();
+  }
   // The order of the class, made if there is none yet.
   Order& Find(state::PodClassId pod_class);
   void Build(Order& order, state::PodClassId pod_class, uint64_t& work);
@@ -211,6 +224,13 @@ class NodeOrders final : public state::StateSubscriber {
   // What Renew() finds out, without what depends on other nodes.
   void Look(Slot& slot, const framework::ClassPlugins& plugins, state::PodClassId pod_class,
             const state::NodeInfo& node) const;
+  // Whether it takes a pod of the class, which it suits, but for what depends on other nodes.
+  [[nodiscard]] bool Takes(const framework::ClassPlugins& plugins,
+                           const framework::Context& context, const state::NodeInfo& node) const;
+  [[nodiscard]] bool IsOrdered(const state::NodeInfo& node) const {
+    return holds_ != Holds::kWhatIf && !node.TakesBindings();
+  }
+  [[nodiscard]] std::string CheckRefused() const;
   // `plugins`: found out anew.
   [[nodiscard]] std::string CheckSlot(const Order& order, const framework::ClassPlugins& plugins,
                                       state::PodClassId pod_class, state::NodeId node) const;
@@ -249,9 +269,7 @@ class NodeOrders final : public state::StateSubscriber {
   const Holds holds_;
   absl::flat_hash_map<state::PodClassId, std::unique_ptr<Order>> orders_;
   std::list<state::PodClassId> recency_;  // most recent first
-  // Classes that name no claim and that no node's object suits, and the first of NodeChanges that
-  // this does not count on. Pods that fit nowhere may be of more sizes than there are orders.
-  absl::flat_hash_map<state::PodClassId, uint64_t> suited_by_none_;
+  RefusedClasses refused_{changes_};
 };
 
 }  // namespace fairlead::engine

@@ -227,9 +227,12 @@ bool Framework::AddBindingPoints(const ProfilePlugin& entry, Plugin& plugin,
   return any;
 }
 
-bool Framework::RunFilter(const FilterPlugin& plugin, const Context& context,
-                          const state::NodeInfo& node, Status* why) {
-  if (!plugin.FilterApplies(context.pod_class) || plugin.Filter(context, node, why)) return true;
+namespace {
+
+// Whether the filter, which looks at the class, lets it pass.
+bool Passes(const FilterPlugin& plugin, const Context& context, const state::NodeInfo& node,
+            Status* why) {
+  if (plugin.Filter(context, node, why)) return true;
   if (why != nullptr) {
     why->plugin = plugin.Name();
     if (why->code == Code::kSuccess) why->code = Code::kUnschedulable;
@@ -237,8 +240,23 @@ bool Framework::RunFilter(const FilterPlugin& plugin, const Context& context,
   return false;
 }
 
-bool Framework::RefusesShare(const Run& run, const Context& context, Status* why) {
-  if (run.knows_shares || !context.pod_class.spec->gpu_share.IsSet()) return false;
+Status LeftOut(const FilterPlugin& plugin, std::string reason) {
+  Status status;
+  status.plugin = plugin.Name();
+  status.code = Code::kUnschedulableAndUnresolvable;
+  status.reason = std::move(reason);
+  return status;
+}
+
+}  // namespace
+
+bool Framework::RunFilter(const FilterPlugin& plugin, const Context& context,
+                          const state::NodeInfo& node, Status* why) {
+  return !plugin.FilterApplies(context.pod_class) || Passes(plugin, context, node, why);
+}
+
+bool Framework::RefusesShare(const Run& run, const state::PodClass& pod_class, Status* why) {
+  if (run.knows_shares || !pod_class.spec->gpu_share.IsSet()) return false;
   if (why != nullptr) {
     why->plugin = kGpuSharing;
     why->code = Code::kUnschedulableAndUnresolvable;
@@ -247,39 +265,54 @@ bool Framework::RefusesShare(const Run& run, const Context& context, Status* why
   return true;
 }
 
-bool Framework::LeavesOut(const Run& run, const Context& context, const state::NodeInfo& node,
-                          Status* why) {
-  for (const bool all : {true, false}) {
-    for (const Filterer& filter : run.filters) {
-      if (!filter.plugin->FilterApplies(context.pod_class)) continue;
-      std::string reason = all ? filter.plugin->LeavesOutAll(context.pod_class)
-                               : filter.plugin->LeavesOut(context.pod_class, node);
+ClassFilters Framework::FiltersOf(const state::PodClass& pod_class) const {
+  const Run& run = RunOf(pod_class);
+  ClassFilters found;
+  for (const Filterer& filter : run.filters) {
+    if (filter.plugin->FilterApplies(pod_class)) found.filters.push_back(filter.plugin);
+  }
+  if (RefusesShare(run, pod_class, &found.refused)) return found;
+  for (const FilterPlugin* filter : found.filters) {
+    std::string reason = filter->LeavesOutAll(pod_class);
+    if (reason.empty()) continue;
+    found.refused = LeftOut(*filter, std::move(reason));
+    break;
+  }
+  return found;
+}
+
+bool ClassFilters::Filter(const Context& context, const state::NodeInfo& node, Status* why) const {
+  if (refused.code != Code::kSuccess) {
+    if (why != nullptr) *why = refused;
+    return false;
+  }
+  // Without reasons the filters say the same.
+  if (why != nullptr) {
+    for (const FilterPlugin* filter : filters) {
+      std::string reason = filter->LeavesOut(context.pod_class, node);
       if (reason.empty()) continue;
-      why->plugin = filter.plugin->Name();
-      why->code = Code::kUnschedulableAndUnresolvable;
-      why->reason = std::move(reason);
-      return true;
+      *why = LeftOut(*filter, std::move(reason));
+      return false;
     }
   }
-  return false;
+  return std::all_of(filters.begin(), filters.end(), [&](const FilterPlugin* filter) {
+    return Passes(*filter, context, node, why);
+  });
 }
 
 bool Framework::Filter(const Context& context, const state::NodeInfo& node, Status* why) const {
+  if (why != nullptr) return FiltersOf(context.pod_class).Filter(context, node, why);
   const Run& run = RunOf(context.pod_class);
-  if (RefusesShare(run, context, why)) return false;
-  // Without reasons the filters say the same.
-  if (why != nullptr && LeavesOut(run, context, node, why)) return false;
-  for (const Filterer& filter : run.filters) {
-    if (!RunFilter(*filter.plugin, context, node, why)) return false;
-  }
-  return true;
+  if (RefusesShare(run, context.pod_class, nullptr)) return false;
+  return std::all_of(run.filters.begin(), run.filters.end(), [&](const Filterer& filter) {
+    return RunFilter(*filter.plugin, context, node, nullptr);
+  });
 }
 
 bool Framework::FilterNodeObject(const Context& context, const state::NodeInfo& node,
                                  Status* why) const {
   const Run& run = RunOf(context.pod_class);
-  if (RefusesShare(run, context, why)) return false;
-  if (why != nullptr && LeavesOut(run, context, node, why)) return false;
+  if (RefusesShare(run, context.pod_class, why)) return false;
   for (const Filterer& filter : run.filters) {
     if (filter.depends != Depends::kNodeObject) continue;
     if (!RunFilter(*filter.plugin, context, node, why)) return false;

@@ -291,6 +291,15 @@ struct ClassPlugins {
                               int64_t object_score) const;
 };
 
+// The filters that look at a class, found out once: for who asks many nodes for their reasons.
+// Valid as long as the class and the framework.
+struct ClassFilters {
+  Status refused;                            // by every node, whatever it is; kSuccess: by none
+  std::vector<const FilterPlugin*> filters;  // in order
+  // As Framework::Filter() says.
+  [[nodiscard]] bool Filter(const Context& context, const state::NodeInfo& node, Status* why) const;
+};
+
 class JudgingPlugin;
 class PreEnqueuePlugin;
 class ReservePlugin;
@@ -350,6 +359,7 @@ class Framework {
   [[nodiscard]] ClassPoints PointsThatApply(const state::PodClass& pod_class) const;
   // Those that look at the class. O(filters + scores).
   [[nodiscard]] ClassPlugins PluginsOf(const state::PodClass& pod_class) const;
+  [[nodiscard]] ClassFilters FiltersOf(const state::PodClass& pod_class) const;
 
   // The sum of the scores that do not depend on which nodes there are to choose from.
   [[nodiscard]] int64_t Score(const Context& context, const state::NodeInfo& node) const;
@@ -503,15 +513,12 @@ class Framework {
     const size_t profile = pod_class.spec->profile;
     return runs_[profile < runs_.size() ? profile : 0];
   }
-  // Fills `why` if the class leaves out the node before the filters.
-  static bool LeavesOut(const Run& run, const Context& context, const state::NodeInfo& node,
-                        Status* why);
   static bool RunFilter(const FilterPlugin& plugin, const Context& context,
                         const state::NodeInfo& node, Status* why);
 
   // A share of a GPU can be placed only with the plugin that knows GPUs: without it every node
   // refuses such a pod, and says why.
-  static bool RefusesShare(const Run& run, const Context& context, Status* why);
+  static bool RefusesShare(const Run& run, const state::PodClass& pod_class, Status* why);
 
   // Of a profile with so many of them enabled; `plugin`: the one that is not PrioritySort.
   absl::Status AddQueueSort(const Profile& profile, int count, const QueueSortPlugin* plugin,

@@ -15,7 +15,8 @@
 
 namespace fairlead::model {
 
-// On every PodTemplate and ProvisioningRequest that Fairlead makes.
+// Label of PodTemplates and ProvisioningRequests, by Fairlead: provisioning-request on every object
+// that Fairlead makes.
 inline constexpr char kMadeByLabel[] = "fairlead.dev/made-by";
 inline constexpr char kProvisioningRequestProvider[] = "provisioning-request";
 

@@ -234,9 +234,10 @@ void IdleCycleWith(Run& run, bool groups) {
                   std::nullopt, Median(ended_cpu), "a pod of 100,000 ended, its place is filled"});
 }
 
-// Many equal pods wait for the GPUs of a full cluster, of which none may be evicted.
+// Many pods wait for the GPUs of a full cluster, of which none may be evicted.
 struct FullClusterShape {
   int64_t waiting = 0;
+  int64_t sizes = 1;  // of their memory
   int64_t allocate_depth = model::kUnlimited;
   int unchanged_steps = 0, forced_cycles = 0;
 };
@@ -256,7 +257,13 @@ void MeasureFullCluster(const FullClusterShape& shape, bool groups, FullClusterT
     pod.meta.labels.Set(model::kPreemptibilityLabel, "non-preemptible");
     cluster.AddJob(std::move(pod), groups);
   }
-  for (int64_t p = 0; p < shape.waiting; ++p) cluster.AddJob(GpuPod("wait", p, "full"), groups);
+  for (int64_t p = 0; p < shape.waiting; ++p) {
+    model::Pod pod = GpuPod("wait", p, "full");
+    if (shape.sizes > 1) {
+      model::Set(pod.spec.requests, model::kMemoryName, (p % shape.sizes + 1) << 20);
+    }
+    cluster.AddJob(std::move(pod), groups);
+  }
   cluster.Sync();
   // Results are kept until the end: freeing thousands of actions must not count for the next step.
   const Stopwatch first;
@@ -312,6 +319,21 @@ void PendingFull2000With(Run& run, bool groups) {
                   groups ? "the binding, and the group's verdict is taken back" : "the binding"});
 }
 
+// The same if no two of them are alike.
+void PendingSizes2000With(Run& run, bool groups) {
+  const std::string name = NameOf("pending_full_2000/sizes_2000", groups);
+  FullClusterTimes times;
+  for (int i = 0; i < run.repetitions; ++i) {
+    MeasureFullCluster({.waiting = 2000, .sizes = 2000, .forced_cycles = 3}, groups, times);
+  }
+  run.report.Add({name + "/first", "ms", Better::kLower, times.first_ms, std::nullopt, std::nullopt,
+                  Median(times.first_cpu), "each of the 2,000 pods of its own size"});
+  run.report.Add({name + "/decided_anew", "ms", Better::kLower, times.forced_ms, std::nullopt,
+                  std::nullopt, std::nullopt, "a cycle that changes nothing"});
+  run.report.Add({name + "/one_pod_ended", "ms", Better::kLower, times.ended_ms, std::nullopt,
+                  std::nullopt, std::nullopt, "one is placed, the others go on waiting"});
+}
+
 // As many wait as a queue depth leaves unevaluated, and more.
 void PendingDepth5000With(Run& run, bool groups) {
   const std::string name = NameOf("pending_depth_5000", groups);
@@ -343,7 +365,10 @@ void IdleCycle(Run& run) {
 }
 
 void PendingFull2000(Run& run) {
-  for (const bool groups : {false, true}) PendingFull2000With(run, groups);
+  for (const bool groups : {false, true}) {
+    PendingFull2000With(run, groups);
+    PendingSizes2000With(run, groups);
+  }
 }
 
 void PendingDepth5000(Run& run) {

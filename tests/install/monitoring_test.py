@@ -73,7 +73,7 @@ class MonitoringTest(unittest.TestCase):
         for rule in rules():
             self.assertRegex(rule["alert"], "^Fairlead[A-Z]")
             self.assertIn(rule["labels"]["severity"], ("critical", "warning"))
-            self.assertEqual(set(rule["annotations"]), {"summary", "description"})
+            self.assertEqual(set(rule["annotations"]), {"summary", "description", "runbook_url"})
             # What a text names is there after the expression was computed.
             used = set(re.findall(r"\$labels\.(\w+)", str(rule["annotations"])))
             expression = rule["expr"]
@@ -82,6 +82,19 @@ class MonitoringTest(unittest.TestCase):
                 self.assertLessEqual(used, kept, rule["alert"])
             else:
                 self.assertLessEqual(used, OF_TARGETS | documented()[metrics_of(expression)[0][0]][1], rule["alert"])
+
+    def test_each_alert_has_its_runbook(self):
+        page = (ROOT / "docs/runbooks.md").read_text()
+        names = [rule["alert"] for rule in rules()]
+        self.assertEqual(re.findall(r"^## (.*)$", page, flags=re.M), names)
+        for name, text in zip(names, re.split(r"^## .*$", page, flags=re.M)[1:]):
+            self.assertEqual(re.findall(r"^\*\*(Look|Do|False alarm)\*\*|\*\*(Means|Users notice)\*\*", text, flags=re.M),
+                             [("", "Means"), ("", "Users notice"), ("Look", ""), ("Do", ""), ("False alarm", "")], name)
+        for rule in rules():
+            self.assertEqual(rule["annotations"]["runbook_url"], f"https://fairlead.dev/docs/runbooks.md#{rule['alert'].lower()}")
+        # The chart's default is the same page.
+        values = yaml.safe_load((ROOT / "manifests/chart/values.yaml").read_text())
+        self.assertEqual(values["monitoring"]["prometheusRule"]["runbooks"], "https://fairlead.dev/docs/runbooks.md")
 
     def test_panels_use_metrics_that_exist(self):
         known = documented()

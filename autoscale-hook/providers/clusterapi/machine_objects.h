@@ -20,19 +20,25 @@
 
 namespace fairlead::hook {
 
+// Annotation of MachineDeployments and MachinePools: the smallest number of machines.
 inline constexpr char kMinSizeAnnotation[] =
     "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size";
+// Annotation of MachineDeployments and MachinePools: the largest number of machines.
 inline constexpr char kMaxSizeAnnotation[] =
     "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size";
+// Annotation of Machines, by Fairlead: the machine that goes when replicas are lowered.
 inline constexpr char kDeleteMachineAnnotation[] = "cluster.x-k8s.io/delete-machine";
+// Annotation of MachineDeployments and MachinePools: nothing is written to the object.
 inline constexpr char kPausedAnnotation[] = "cluster.x-k8s.io/paused";
 inline constexpr char kDeploymentNameLabel[] = "cluster.x-k8s.io/deployment-name";
 inline constexpr char kPoolNameLabel[] = "cluster.x-k8s.io/pool-name";
 inline constexpr char kClusterNameLabel[] = "cluster.x-k8s.io/cluster-name";
-// Written by Fairlead together with spec.replicas: the uids of the Machines for which replicas were
-// lowered, separated by commas. So a removal whose answer was lost is not done twice.
+// Annotation of MachineDeployments and MachinePools, by Fairlead: uids of the Machines for which
+// replicas were lowered, with commas. Written together with spec.replicas, so that a removal whose
+// answer was lost is not done twice.
 inline constexpr char kRemovedMachinesAnnotation[] = "fairlead.dev/removed-machines";
-// Read by Fairlead: dollars per hour of one machine, a decimal number.
+// Annotation of MachineDeployments and MachinePools: dollars per hour of one machine, a decimal
+// number.
 inline constexpr char kPriceAnnotation[] = "fairlead.dev/price-usd-per-hour";
 
 // Sizes beyond that are an error.

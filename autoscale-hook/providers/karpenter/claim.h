@@ -25,7 +25,7 @@
 
 namespace fairlead::hook {
 
-// The uid of the NodeRequest that a claim was created for.
+// Annotation of NodeClaims, by Fairlead: uid of the NodeRequest that the claim was created for.
 inline constexpr char kNodeRequestUidAnnotation[] = "fairlead.dev/node-request-uid";
 
 // A requirement with operator In.

@@ -32,14 +32,19 @@
 namespace fairlead::hook {
 
 inline constexpr char kRequestsRoot[] = "/apis/autoscaling.x-k8s.io/v1";
+// Annotation of ProvisioningRequests, by Fairlead: what became of each place.
 inline constexpr char kPlacesAnnotation[] = "fairlead.dev/places";
-// On a node: NAME/PLACE of the ProvisioningRequest for which it has come.
+// Annotation of nodes, by Fairlead: NAME/PLACE of the ProvisioningRequest for which the node has
+// come.
 inline constexpr char kCameForAnnotation[] = "fairlead.dev/provisioning-request";
-// On a request: the NodeRequests for which it was made, in the order of its places, with commas; on
-// a node: that of its place. Owners are not enough, as the API server forgets those that are gone.
+// Annotation of ProvisioningRequests and nodes, by Fairlead: the NodeRequests for which the request
+// was made, in the order of its places, with commas; on a node the one of its place. Owners are not
+// enough, as the API server forgets those that are gone.
 inline constexpr char kOrderedByAnnotation[] = "fairlead.dev/ordered-by";
+// Label of ProvisioningRequests, by Fairlead: name of the node group.
 inline constexpr char kProvisioningGroupLabel[] = "fairlead.dev/provisioning-group";
-// Cluster-autoscaler and GKE remove no node that has it.
+// Annotation of nodes, by Fairlead on nodes of ProvisioningRequests: "true" keeps the node;
+// cluster-autoscaler and GKE honour it too.
 inline constexpr char kHoldAnnotation[] = "cluster-autoscaler.kubernetes.io/scale-down-disabled";
 // A request for more is refused: each machine is an owner in its metadata.
 inline constexpr int64_t kMostPlaces = 1000;

@@ -53,6 +53,8 @@
 namespace fairlead::hook {
 
 inline constexpr char kScaleSubresourceName[] = "scale-subresource";
+// Annotation of nodes, by Fairlead: uid and generation of the object whose size was lowered for the
+// node.
 inline constexpr char kRemovedFromAnnotation[] = "fairlead.dev/removed-from";
 // The defaults of groups/, with the words of this provider, and longer pauses: a list of nodes is
 // long.
