@@ -8,6 +8,7 @@ reference.py [--check] [--program FAIRLEAD] [ROOT]
   names.md     the comments of keys in the source: "KIND of OBJECTS[, by WRITER]: what it says."; every key of
                Fairlead's and KAI's groups needs one
 """
+import argparse
 import pathlib
 import re
 import subprocess
@@ -247,15 +248,12 @@ def stale(root, program):
 
 
 def main(arguments):
-    arguments = list(arguments)
-    check = "--check" in arguments
-    program = PROGRAM
-    if "--program" in arguments:
-        at = arguments.index("--program")
-        program = arguments[at + 1]
-        del arguments[at:at + 2]
-    root = pathlib.Path(next((a for a in arguments if not a.startswith("--")), "."))
-    program = program if pathlib.Path(program).is_absolute() else str(pathlib.Path(program).resolve())
+    options = argparse.ArgumentParser(description="Writes docs/reference from the source and the program's help.")
+    options.add_argument("--check", action="store_true", help="write nothing; exit code 1 if a page differs")
+    options.add_argument("--program", type=pathlib.Path, default=PROGRAM, help="fairlead (default: %(default)s)")
+    options.add_argument("root", nargs="?", type=pathlib.Path, default=".", help="of the repository (default: this folder)")
+    options = options.parse_args(arguments)
+    root, check, program = options.root, options.check, str(options.program.resolve())
     try:
         if check:
             differing = stale(root, program)

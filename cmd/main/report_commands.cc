@@ -76,7 +76,9 @@ void AddBundle(CLI::App& app, BundleFlags& flags, Action& action) {
   sub->add_option("--audit-log", flags.audit_log, "Audit log; its last 4 MiB are put in")
       ->type_name("FILE")
       ->check(NotBlank);
-  sub->add_flag("!--no-redact", flags.redact, "Leave names as they are, for a report inside");
+  sub->add_flag_callback(
+      "--no-redact", [&flags] { flags.redact = false; },
+      "Leave names as they are, for a report inside");
   sub->add_option("--max-size", flags.max_mib,
                   "MiB of all files before they are compressed (default: 50)")
       ->type_name("MIB")
