@@ -322,6 +322,9 @@ void Application::Decide(absl::Time now) {
   LogDecision(result, took);
   for (const model::Action& action : result.actions) Submit(action);
   SendLaunches();
+  if (observer_ != nullptr) {
+    observer_->OnHandedOn(*loop_, result, {start, end, ports_.clock->Steady()});
+  }
   if (!result.decided) return;
   counters_.decisions.Add(took);
   // Some microseconds, when all that was decided is on its way.
