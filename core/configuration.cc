@@ -20,6 +20,7 @@
 #include "core/config_groups.h"
 #include "core/config_provisioning.h"
 #include "core/config_remote_plugins.h"
+#include "core/config_tracing.h"
 #include "core/config_usage.h"
 #include "core/queue_provisioning.h"
 #include "scheduler/framework/config.h"
@@ -439,6 +440,7 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
        {"kaiStatus", Flag(&options.kai_status)},
        {"staleAfter", By(ReadStaleAfter, configuration.stale_after)},
        {"metricsBindAddress", Text(&configuration.metrics_bind_address)},
+       {"tracing", By(ReadTracing, configuration.tracing)},
        {"leaderElection", [&](const dom::element& value, const std::string& path) -> absl::Status {
           if (std::exchange(seen.election, true)) {
             return Bad(path, absl::StrCat("is set in ", kSchedulerKind, " too"));

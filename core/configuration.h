@@ -59,6 +59,8 @@
 //   staleAfter: 60s
 //   admission: {queueAuthorization: false, authorizationFailurePolicy: Ignore}   # or Fail
 //   metricsBindAddress: ":8080"      # left out: no HTTP
+//   tracing: {endpoint: "http://collector:4318", samplingRatePerMillion: 1000000, timeout: 10s,
+//             caFile: ca.pem, bearerTokenFile: token}   # left out: no traces
 //   leaderElection: {leaderElect: true, leaseDuration: 15s, renewDeadline: 10s, retryPeriod: 2s,
 //                    resourceNamespace: fairlead, resourceName: fairlead}
 //
@@ -135,6 +137,15 @@ struct AdmissionSettings {
   friend bool operator==(const AdmissionSettings&, const AdmissionSettings&) = default;
 };
 
+// Where traces of decisions are sent (OTLP over HTTP).
+struct TracingSettings {
+  std::string endpoint;  // http(s)://host[:port][/prefix], before /v1/traces; empty: no traces
+  int64_t sampling_rate_per_million = 1'000'000;  // of all decisions, how many are traced
+  std::string ca_file, bearer_token_file;
+  absl::Duration timeout = absl::Seconds(10);  // of a request
+  friend bool operator==(const TracingSettings&, const TracingSettings&) = default;
+};
+
 // `own` and the guests of `state` are the scheduler names that count.
 void SetSchedulerNames(std::vector<std::string> own, state::StateOptions& state);
 
@@ -157,6 +168,7 @@ struct Configuration {
   AdmissionSettings admission;
   std::string metrics_bind_address;  // empty: no HTTP is served
   std::string guests_bind_address;   // of gRPC; empty: none is served
+  TracingSettings tracing;
   // Valid settings without effect; one sentence each, for the log.
   std::vector<std::string> warnings;
 };

@@ -322,6 +322,9 @@ void Application::Decide(absl::Time now) {
   LogDecision(result, took);
   for (const model::Action& action : result.actions) Submit(action);
   SendLaunches();
+  if (observer_ != nullptr) {
+    observer_->OnHandedOn(*loop_, result, {start, end, ports_.clock->Steady()});
+  }
   if (!result.decided) return;
   counters_.decisions.Add(took);
   // Some microseconds, when all that was decided is on its way.
@@ -364,15 +367,16 @@ void Application::BeginRelease() {
 
 bool Application::EndTurn(absl::Duration max_wait) {
   if (ending_ == Ending::kNot) BeginDrain();
+  // Takes the answers that are there in any case: the last ones come with the end of the wait.
   const auto waits = [&](bool done) {
     const absl::Duration left = end_by_ - ports_.clock->Steady();
-    if (done || left <= absl::ZeroDuration()) return false;
+    const bool over = done || left <= absl::ZeroDuration();
     events_.clear();
-    queue_.DrainInto(events_, std::min({max_wait, left, kPoll}));
+    queue_.DrainInto(events_, over ? absl::ZeroDuration() : std::min({max_wait, left, kPoll}));
     for (const model::ClusterEvent& event : events_) {
       if (const auto* result = std::get_if<model::ActionResult>(&event)) LogResult(*result);
     }
-    return true;
+    return !over;
   };
   if (ending_ == Ending::kDraining) {
     if (waits(WritesAreIdle() || lost_)) return true;

@@ -77,6 +77,11 @@
 
 namespace fairlead::cmd {
 
+// When a decision began, was made, and had all its actions handed on; of the steady clock.
+struct StepTimes {
+  absl::Duration began, decided, handed_on;
+};
+
 class AppObserver {
  public:
   virtual ~AppObserver() = default;
@@ -85,6 +90,13 @@ class AppObserver {
   // After each decision, before its actions are carried out.
   virtual void OnStep(const core::DecisionLoop& /*loop*/, const core::StepResult& /*result*/,
                       absl::Time /*now*/) {}
+  // After each decision, once its actions are handed on. None of them is answered yet.
+  virtual void OnHandedOn(const core::DecisionLoop& /*loop*/, const core::StepResult& /*result*/,
+                          const StepTimes& /*times*/) {}
+  // For each action that is answered; also while the application ends.
+  virtual void OnAnswer(const model::ActionResult& /*result*/) {}
+  // No action is under way any more, whatever became of them: another configuration takes effect.
+  virtual void OnGivenUp() {}
   // About every tick() while it runs.
   virtual void OnTick(const core::DecisionLoop& /*loop*/, absl::Time /*now*/) {}
   [[nodiscard]] virtual absl::Duration tick() const { return absl::InfiniteDuration(); }

@@ -43,6 +43,7 @@ void Application::LogDecision(const core::StepResult& result, absl::Duration too
 
 void Application::LogResult(const model::ActionResult& result) {
   if (audit_.has_value()) audit_->Answered(result, last_now_);
+  if (observer_ != nullptr) observer_->OnAnswer(result);
   const auto found = under_way_.find(result.action_id);
   if (found == under_way_.end()) return;
   const auto& [name, what] = found->second;

@@ -21,6 +21,16 @@ class AppObservers final : public AppObserver {
               absl::Time now) override {
     for (AppObserver* each : observers_) each->OnStep(loop, result, now);
   }
+  void OnHandedOn(const core::DecisionLoop& loop, const core::StepResult& result,
+                  const StepTimes& times) override {
+    for (AppObserver* each : observers_) each->OnHandedOn(loop, result, times);
+  }
+  void OnAnswer(const model::ActionResult& result) override {
+    for (AppObserver* each : observers_) each->OnAnswer(result);
+  }
+  void OnGivenUp() override {
+    for (AppObserver* each : observers_) each->OnGivenUp();
+  }
   void OnTick(const core::DecisionLoop& loop, absl::Time now) override {
     for (AppObserver* each : observers_) each->OnTick(loop, now);
   }

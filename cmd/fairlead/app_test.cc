@@ -48,6 +48,24 @@ TEST_F(AppTest, AStandbyTakesOverAndBinds) {
   EXPECT_EQ(Bindings(), 1u);
 }
 
+// Of a write that is answered while the process ends.
+TEST_F(AppTest, TheLastAnswerIsTold) {
+  constexpr char kBinding[] = "/api/v1/namespaces/ns/pods/p/binding";
+  options_.drain_timeout = absl::Seconds(20);
+  transport_.On("POST", kBinding, Reply::Hold());
+  Begin();
+  ASSERT_TRUE(Pass(absl::Seconds(3)));
+  app_->Stop();
+  EXPECT_FALSE(app_->Turn(absl::ZeroDuration()));
+  ASSERT_TRUE(app_->EndTurn(absl::ZeroDuration()));
+  const auto open = transport_.FindOpen("POST", kBinding);
+  ASSERT_TRUE(open.has_value());
+  transport_.Respond(*open, Reply::Json(404, R"({"kind":"Status","code":404})").response);
+  transport_.Pump();
+  app_->EndTurn(absl::ZeroDuration());
+  EXPECT_THAT(log_, HasSubstr("msg=\"action failed\" action=\"bind ns/p to n1\""));
+}
+
 TEST_F(AppTest, LostLeadershipEndsItWithAnError) {
   Begin();
   ASSERT_TRUE(Pass(absl::Seconds(3)));

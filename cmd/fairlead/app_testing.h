@@ -90,7 +90,7 @@ class AppTest : public ::testing::Test {
     app_ = std::make_unique<Application>(
         Application::Ports{&transport_, &transport_, &clock_, usage_database_, connect_extender_,
                            connect_plugins_},
-        options_, &hook::Catalog::BuiltIn(), &logger_);
+        options_, &hook::Catalog::BuiltIn(), &logger_, observer_);
     ASSERT_TRUE(app_->Begin().ok());
   }
   // Runs everything that is due within `time`.
@@ -133,6 +133,7 @@ class AppTest : public ::testing::Test {
   Logger logger_{&clock_, LogLevel::kDebug,
                  [this](absl::string_view line) { absl::StrAppend(&log_, line); }};
   AppOptions options_;
+  AppObserver* observer_ = nullptr;
   std::unique_ptr<Application> app_;
   size_t shown_ = 0;  // stored NodeRequests that the watch has shown
 };

@@ -96,6 +96,7 @@ void Application::FinishReconfigure(absl::Time now) {
   ++epoch_;
   under_way_.clear();
   if (audit_.has_value()) audit_->GiveUp();
+  if (observer_ != nullptr) observer_->OnGivenUp();
   status_log_.Restart();
   was_synced_ = false;
   next_sync_report_ = absl::InfinitePast();

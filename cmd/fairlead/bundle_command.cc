@@ -233,7 +233,8 @@ absl::Status RunBundle(const BundleFlags& flags, std::ostream& out) {
   if (flags.max_mib < 1) return absl::InvalidArgumentError("--max-size: must be 1 or more");
   if (!flags.file.empty() && std::filesystem::exists(flags.file)) return Exists(flags.file);
   FAIRLEAD_ASSIGN_OR_RETURN(GivenFiles given, ReadGiven(flags));
-  FAIRLEAD_ASSIGN_OR_RETURN(Opened opened, Open(flags.common));
+  FAIRLEAD_ASSIGN_OR_RETURN(Opened opened,
+                            Open(flags.common, /*has_wide=*/false, "fairlead-bundle"));
   const absl::Time now = opened.connection->clock().Now();
   const int64_t bytes_max = flags.max_mib * kMebibyte;
   Progress progress(&opened.connection->clock());

@@ -300,6 +300,14 @@ void AddHost(const HostStats& host, Filler& out) {
               {{"answer", answer}});
     }
   }
+  if (host.spans.has_value()) {
+    const std::pair<const char*, int64_t> results[] = {{"sent", host.spans->sent},
+                                                       {"failed", host.spans->failed},
+                                                       {"dropped", host.spans->dropped}};
+    for (const auto& [result, count] : results) {
+      out.Add("fairlead_trace_spans_total", count, {{"result", result}});
+    }
+  }
   const ProcessFacts& process = host.process;
   out.Add("process_cpu_seconds_total", process.cpu_seconds);
   out.Add("process_start_time_seconds", process.start_time_seconds);
@@ -380,6 +388,9 @@ const std::vector<MetricInfo>& AllMetrics() {
        "Log lines dropped because standard error took nothing."},
       {"fairlead_audit_lines_dropped_total", kC, "",
        "Lines of the audit log dropped because 64 MiB of them waited to be written."},
+      {"fairlead_trace_spans_total", kC, "result",
+       "Spans of traces: sent, and taken by the collector; failed, because it refused them or did "
+       "not take them within a minute; dropped, because too many waited."},
       // State of the watches.
       {"fairlead_kind_synced", kG, "kind", "1: the kind was listed once."},
       {"fairlead_kind_missing", kG, "kind", "1: the server does not have the kind."},

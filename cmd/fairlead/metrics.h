@@ -14,6 +14,7 @@
 
 #include "absl/time/time.h"
 #include "cmd/fairlead/app_stats.h"
+#include "cmd/fairlead/span_stats.h"
 #include "cmd/fairlead/webhook_stats.h"
 #include "server/exposition.h"
 
@@ -43,6 +44,7 @@ struct HostStats {
   bool configuration_stale = false;
   std::string version;
   std::optional<WebhookStats> webhook;  // none: no webhooks are served
+  std::optional<SpanStats> spans;       // none: no traces are sent
 };
 
 // Every metric of AllMetrics, in that order; one without samples if its value is not known.

@@ -78,6 +78,7 @@ std::string Text(const AppStats& app, const OwnerStats& owner) {
   HostStats host;
   host.version = "1.2.3";
   host.webhook = WebhookStats{.admitted = 7, .invalid = 2};
+  host.spans = SpanStats{.sent = 5, .failed = 3, .dropped = 2};
   return server::Expose(MetricsOf(app, owner, host, absl::FromUnixSeconds(102)));
 }
 
@@ -176,10 +177,18 @@ TEST(MetricsTest, WebhooksThatAreServedAreCounted) {
               HasSubstr("fairlead_admission_requests_total{answer=\"invalid\"} 2\n"));
 }
 
+TEST(MetricsTest, SpansAreCountedByWhatBecameOfThem) {
+  const std::string text = Text(FullApp(), FullOwner());
+  EXPECT_THAT(text, HasSubstr("fairlead_trace_spans_total{result=\"sent\"} 5\n"));
+  EXPECT_THAT(text, HasSubstr("fairlead_trace_spans_total{result=\"failed\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("fairlead_trace_spans_total{result=\"dropped\"} 2\n"));
+}
+
 // Users build dashboards by docs/metrics.md.
 TEST(MetricsTest, ThePageSaysWhatTheProgramSays) {
   HostStats host;
   host.webhook = WebhookStats();
+  host.spans = SpanStats();
   std::vector<std::string> rows;
   const std::vector<server::Metric> metrics =
       MetricsOf(FullApp(), FullOwner(), host, absl::FromUnixSeconds(102));

@@ -18,12 +18,12 @@ absl::StatusOr<model::UsageReport> FetchReport(UsageDatabase& database, absl::Ti
 
 }  // namespace
 
-absl::StatusOr<Opened> Open(const CommonFlags& flags, bool has_wide) {
+absl::StatusOr<Opened> Open(const CommonFlags& flags, bool has_wide, absl::string_view program) {
   Opened opened;
   FAIRLEAD_ASSIGN_OR_RETURN(opened.format, ParseOutputFormat(flags.output, has_wide));
   FAIRLEAD_ASSIGN_OR_RETURN(opened.settings, LoadSettings(flags.configuration, flags.catalog,
                                                           ReadTextFile, flags.plugins));
-  FAIRLEAD_ASSIGN_OR_RETURN(opened.connection, Connection::Open(flags.cluster));
+  FAIRLEAD_ASSIGN_OR_RETURN(opened.connection, Connection::Open(flags.cluster, program));
   FAIRLEAD_ASSIGN_OR_RETURN(
       opened.usage_database,
       UsageDatabase::Open(opened.settings->configuration, opened.connection->clock()));

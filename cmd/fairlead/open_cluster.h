@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "cmd/fairlead/commands.h"
 #include "cmd/fairlead/config_file.h"
 #include "cmd/fairlead/connection.h"
@@ -26,8 +27,9 @@ struct Opened {
   std::unique_ptr<UsageDatabase> usage_database;  // null: usage is not reported
 };
 
-// `has_wide`: the command has a wide table.
-absl::StatusOr<Opened> Open(const CommonFlags& flags, bool has_wide = false);
+// `has_wide`: the command has a wide table. `program`: Connection::Open()'s.
+absl::StatusOr<Opened> Open(const CommonFlags& flags, bool has_wide = false,
+                            absl::string_view program = "fairlead");
 
 // Null without a database. `opened` outlives it.
 FetchUsage FetchUsageOf(Opened& opened);

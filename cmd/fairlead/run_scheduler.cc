@@ -32,6 +32,7 @@
 #include "cmd/fairlead/reloader.h"
 #include "cmd/fairlead/settings_watch.h"
 #include "cmd/fairlead/signals.h"
+#include "cmd/fairlead/traces.h"
 #include "cmd/fairlead/usage_database.h"
 #include "cmd/fairlead/version.h"
 #include "cmd/fairlead/webhook.h"
@@ -140,6 +141,7 @@ class ReloadThread {
 struct Told {
   const LogWriter* audit;
   const Webhook* webhook;
+  const Traces* traces;
 };
 
 std::map<std::string, server::Handler> Handlers(Application& application, const Reloader& reloader,
@@ -160,6 +162,7 @@ std::map<std::string, server::Handler> Handlers(Application& application, const 
              host.log_lines_dropped = log.dropped();
              host.audit_lines_dropped = told.audit == nullptr ? 0 : told.audit->dropped();
              if (told.webhook != nullptr) host.webhook = told.webhook->GetStats();
+             if (told.traces != nullptr) host.spans = told.traces->GetStats();
              host.version = kVersion;
              const ReloadStats reloads = reloader.GetStats();
              host.reloads_ok = reloads.ok;
@@ -358,6 +361,9 @@ absl::Status RunScheduler(const RunFlags& flags) {
                             OpenJournal(flags.journal, connection->clock(), logger));
   const AppOptions options = OptionsFor(flags, configuration, usage_database.get());
   LogStart(*connection, options, logger);
+  FAIRLEAD_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Traces> traces,
+      Traces::Open(configuration.tracing, options.identity, connection->clock(), logger));
   // Ends before the application, which answers.
   std::unique_ptr<guests::Service> guests;
   std::function<void()> serve_guests;
@@ -366,6 +372,7 @@ absl::Status RunScheduler(const RunFlags& flags) {
   AppObservers observers;
   if (webhook_address.has_value()) observers.Add(&webhook_cache);
   if (dashboard.has_value()) observers.Add(&live_view);
+  if (traces != nullptr) observers.Add(traces->observer());
   Application application(
       {&connection->transport(), &connection->transport(), &connection->clock(),
        usage_database == nullptr ? nullptr : &usage_database->transport(),
@@ -395,11 +402,11 @@ absl::Status RunScheduler(const RunFlags& flags) {
   std::unique_ptr<server::HttpServer> http;
   if (address.has_value()) {
     FAIRLEAD_ASSIGN_OR_RETURN(
-        http,
-        server::HttpServer::Start(
-            *address,
-            Handlers(application, reloader, log, {audit.get(), webhook.get()}, connection->clock()),
-            {.slow_paths = {"/metrics"}, .posts = GuestHandlers(application)}));
+        http, server::HttpServer::Start(
+                  *address,
+                  Handlers(application, reloader, log, {audit.get(), webhook.get(), traces.get()},
+                           connection->clock()),
+                  {.slow_paths = {"/metrics"}, .posts = GuestHandlers(application)}));
     logger.Info("serving /livez, /readyz and /metrics", {{"port", http->port()}});
   }
   FAIRLEAD_ASSIGN_OR_RETURN(
@@ -422,6 +429,7 @@ absl::Status RunScheduler(const RunFlags& flags) {
   const absl::Status ran = application.Run();
   target.Set(nullptr, nullptr);
   guests.reset();
+  if (traces != nullptr) traces->Stop();
   return ran;
 }
 

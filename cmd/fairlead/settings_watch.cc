@@ -75,6 +75,7 @@ std::vector<std::string> SettingsWatch::UnchangeableChanges(const Settings& next
   if (first_.metrics_bind_address != b.metrics_bind_address) {
     fields.push_back("metricsBindAddress");
   }
+  if (!(first_.tracing == b.tracing)) fields.push_back("tracing");
   return fields;
 }
 

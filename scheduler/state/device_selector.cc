@@ -16,7 +16,6 @@
 namespace fairlead::state {
 namespace {
 
-using Kind = ExpressionKind;
 using Function = ExpressionFunction;
 
 // CEL's error: no such key, no such overload.
@@ -69,13 +68,13 @@ Value ValueOf(const model::DeviceAttribute& attribute) {
 }
 
 template <typename T>
-Value Ordered(Kind kind, const T& a, const T& b) {
+Value Ordered(ExpressionKind kind, const T& a, const T& b) {
   switch (kind) {
-    case Kind::kLess:
+    case ExpressionKind::kLess:
       return {a < b};
-    case Kind::kLessEqual:
+    case ExpressionKind::kLessEqual:
       return {!(b < a)};
-    case Kind::kGreater:
+    case ExpressionKind::kGreater:
       return {b < a};
     default:
       return {!(a < b)};
@@ -123,44 +122,44 @@ class Evaluation {
 
   Value Of(const Expression& e) const {
     switch (e.kind) {
-      case Kind::kLiteral:
+      case ExpressionKind::kLiteral:
         return std::visit([](const auto& value) { return Value{value}; }, e.literal);
-      case Kind::kDriver:
+      case ExpressionKind::kDriver:
         return {std::string(driver_)};
-      case Kind::kForSeveral:
+      case ExpressionKind::kForSeveral:
         return {device_.for_several};
-      case Kind::kAttributes:
-      case Kind::kCapacity:
-        return {Domains{e.kind == Kind::kCapacity}};
-      case Kind::kMember:
+      case ExpressionKind::kAttributes:
+      case ExpressionKind::kCapacity:
+        return {Domains{e.kind == ExpressionKind::kCapacity}};
+      case ExpressionKind::kMember:
         return Member(Of(e.args[0]), Of(e.args[1]));
-      case Kind::kHas:
+      case ExpressionKind::kHas:
         return Has(Of(e.args[0]), Of(e.args[1]));
-      case Kind::kList:
+      case ExpressionKind::kList:
         return List(e.args);
-      case Kind::kNot: {
+      case ExpressionKind::kNot: {
         const Value value = Of(e.args[0]);
         const bool* const truth = As<bool>(value);
         return truth == nullptr ? Value{Fault()} : Value{!*truth};
       }
-      case Kind::kAnd:
+      case ExpressionKind::kAnd:
         return Joined(e.args, /*decides=*/false);
-      case Kind::kOr:
+      case ExpressionKind::kOr:
         return Joined(e.args, /*decides=*/true);
-      case Kind::kEqual:
-      case Kind::kNotEqual: {
+      case ExpressionKind::kEqual:
+      case ExpressionKind::kNotEqual: {
         const std::optional<bool> equal = AreEqual(Of(e.args[0]), Of(e.args[1]));
         if (!equal.has_value()) return {Fault()};
-        return {*equal == (e.kind == Kind::kEqual)};
+        return {*equal == (e.kind == ExpressionKind::kEqual)};
       }
-      case Kind::kIn:
+      case ExpressionKind::kIn:
         return In(Of(e.args[0]), Of(e.args[1]));
-      case Kind::kConditional: {
+      case ExpressionKind::kConditional: {
         const Value condition = Of(e.args[0]);
         const bool* const truth = As<bool>(condition);
         return truth == nullptr ? Value{Fault()} : Of(e.args[*truth ? 1 : 2]);
       }
-      case Kind::kCall:
+      case ExpressionKind::kCall:
         return Call(e);
       default:
         return Relation(e.kind, Of(e.args[0]), Of(e.args[1]));
@@ -229,7 +228,7 @@ class Evaluation {
     return fault ? Value{Fault()} : Value{!decides};
   }
 
-  static Value Relation(Kind kind, const Value& a, const Value& b) {
+  static Value Relation(ExpressionKind kind, const Value& a, const Value& b) {
     if (a.is.index() != b.is.index()) return {Fault()};
     if (const auto* number = As<int64_t>(a)) return Ordered(kind, *number, *As<int64_t>(b));
     if (const auto* text = As<std::string>(a)) return Ordered(kind, *text, *As<std::string>(b));

@@ -20,7 +20,7 @@ import re
 import sys
 
 PURE = ("queues", "grouping", "scheduler/model", "scheduler/verdict", "scheduler/state", "scheduler/framework", "scheduler/plugins",
-        "scheduler/engine", "autoscale-hook", "core", "admission")
+        "scheduler/engine", "autoscale-hook", "core", "admission", "tracing")
 # Not <mutex>: a plugin may guard its cache, because several threads may call its const methods.
 IMPURE_HEADER = re.compile(
     r"""^<(?:thread|stop_token|future|condition_variable|semaphore|latch|barrier|pthread\.h
