@@ -14,8 +14,8 @@ namespace fairlead::journal {
 namespace {
 
 // Before a name that a tenant chose.
-constexpr absl::string_view kPrefixes[] = {model::kTopologyOfLabel, model::kGpuModelPrefix,
-                                           model::kDeviceClassResourcePrefix};
+constexpr const char* kPrefixes[] = {model::kTopologyOfLabel, model::kGpuModelPrefix,
+                                     model::kDeviceClassResourcePrefix};
 // Of CEL, and of what a selector of devices may use.
 constexpr absl::string_view kExpressionWords[] = {
     "device",     "attributes", "capacity",  "driver",     "allowMultipleAllocations",

@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Mapping = ExtendedRequests::Mapping;
-using Request = ExtendedRequests::Request;
+using Extended = ExtendedRequests::Request;
 
 constexpr char kFpga[] = "example.com/fpga";
 const std::vector<model::SetExtendedClaim::Resource> kFpgas = {{kFpga, "fpga"}};
@@ -32,8 +32,8 @@ TEST(ExtendedRequestsTest, EachContainerHasARequestOfItsOwn) {
       {Main("a", {{"cpu", 1000}, {kFpga, 2}}), Main("b", {{"memory", 1}}), Main("c", {{kFpga, 1}})},
       kFpgas);
   // As the kubelet knows them: the container's position, and that of the resource by name.
-  EXPECT_THAT(made.requests, ElementsAre(Request{"container-0-request-1", "fpga", 2},
-                                         Request{"container-2-request-0", "fpga", 1}));
+  EXPECT_THAT(made.requests, ElementsAre(Extended{"container-0-request-1", "fpga", 2},
+                                         Extended{"container-2-request-0", "fpga", 1}));
   EXPECT_THAT(made.mappings, ElementsAre(Mapping{"a", kFpga, "container-0-request-1"},
                                          Mapping{"c", kFpga, "container-2-request-0"}));
 }
@@ -41,14 +41,14 @@ TEST(ExtendedRequestsTest, EachContainerHasARequestOfItsOwn) {
 TEST(ExtendedRequestsTest, GpusAreWholeDevices) {
   const ExtendedRequests made = MakeExtendedRequests({Main("a", {{model::kGpuName, 2000}})},
                                                      {{model::kGpuName, "gpu.nvidia.com"}});
-  EXPECT_THAT(made.requests, ElementsAre(Request{"container-0-request-0", "gpu.nvidia.com", 2}));
+  EXPECT_THAT(made.requests, ElementsAre(Extended{"container-0-request-0", "gpu.nvidia.com", 2}));
 }
 
 TEST(ExtendedRequestsTest, AnInitContainerUsesTheDevicesOfThoseThatRunLater) {
   const ExtendedRequests made = MakeExtendedRequests(
       {Init("i", 2), Main("a", {{kFpga, 1}}), Main("b", {{kFpga, 2}})}, kFpgas);
-  EXPECT_THAT(made.requests, ElementsAre(Request{"container-1-request-0", "fpga", 1},
-                                         Request{"container-2-request-0", "fpga", 2}));
+  EXPECT_THAT(made.requests, ElementsAre(Extended{"container-1-request-0", "fpga", 1},
+                                         Extended{"container-2-request-0", "fpga", 2}));
   EXPECT_THAT(made.mappings, ElementsAre(Mapping{"a", kFpga, "container-1-request-0"},
                                          Mapping{"b", kFpga, "container-2-request-0"},
                                          Mapping{"i", kFpga, "container-1-request-0"},
@@ -58,8 +58,8 @@ TEST(ExtendedRequestsTest, AnInitContainerUsesTheDevicesOfThoseThatRunLater) {
 TEST(ExtendedRequestsTest, InitContainersShareWhatIsMissing) {
   const ExtendedRequests made =
       MakeExtendedRequests({Init("i", 2), Init("j", 5), Main("a", {{kFpga, 1}})}, kFpgas);
-  EXPECT_THAT(made.requests, ElementsAre(Request{"container-1-request-0", "fpga", 4},
-                                         Request{"container-2-request-0", "fpga", 1}));
+  EXPECT_THAT(made.requests, ElementsAre(Extended{"container-1-request-0", "fpga", 4},
+                                         Extended{"container-2-request-0", "fpga", 1}));
   EXPECT_THAT(made.mappings, ElementsAre(Mapping{"a", kFpga, "container-2-request-0"},
                                          Mapping{"i", kFpga, "container-2-request-0"},
                                          Mapping{"i", kFpga, "container-1-request-0"},
@@ -70,8 +70,8 @@ TEST(ExtendedRequestsTest, InitContainersShareWhatIsMissing) {
 TEST(ExtendedRequestsTest, ASidecarKeepsItsDevices) {
   const ExtendedRequests made = MakeExtendedRequests(
       {Main("side", {{kFpga, 1}}), Init("i", 1), Main("a", {{kFpga, 1}})}, kFpgas);
-  EXPECT_THAT(made.requests, ElementsAre(Request{"container-0-request-0", "fpga", 1},
-                                         Request{"container-2-request-0", "fpga", 1}));
+  EXPECT_THAT(made.requests, ElementsAre(Extended{"container-0-request-0", "fpga", 1},
+                                         Extended{"container-2-request-0", "fpga", 1}));
   EXPECT_THAT(made.mappings.back(), (Mapping{"i", kFpga, "container-2-request-0"}));
 }
 
@@ -102,11 +102,11 @@ TEST(ExtendedRequestsProperty, TheClaimAsksForWhatThePodCountsFor) {
     }
     int64_t asked = 0;
     const ExtendedRequests made = MakeExtendedRequests(containers, kFpgas);
-    for (const Request& request : made.requests) asked += request.count;
+    for (const Extended& request : made.requests) asked += request.count;
     ASSERT_EQ(asked, std::max(most, sum)) << "seed " << seed << ", round " << round;
     for (const Mapping& mapping : made.mappings) {
       ASSERT_TRUE(std::any_of(made.requests.begin(), made.requests.end(),
-                              [&](const Request& r) { return r.name == mapping.request; }))
+                              [&](const Extended& r) { return r.name == mapping.request; }))
           << mapping.request << " of seed " << seed << ", round " << round;
     }
   }

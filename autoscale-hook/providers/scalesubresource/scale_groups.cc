@@ -11,8 +11,8 @@
 namespace fairlead::hook {
 namespace {
 
-constexpr char kPlacePrefix[] = "node.fairlead.dev://";
-constexpr size_t kLongestText = 2048;
+constexpr char kReplicaPlacePrefix[] = "node.fairlead.dev://";
+constexpr size_t kLongestGroupText = 2048;
 
 absl::Status NoGroup(const std::string& id) {
   return absl::NotFoundError(absl::StrCat("group ", id, " is not configured"));
@@ -56,7 +56,7 @@ ScaleGroups::ScaleGroups(const std::vector<model::ScaleGroup>& groups, KnownType
 }
 
 std::string ScaleGroups::ListedNode::InstanceId() const {
-  return provider_id.empty() ? absl::StrCat(kPlacePrefix, name) : provider_id;
+  return provider_id.empty() ? absl::StrCat(kReplicaPlacePrefix, name) : provider_id;
 }
 
 ScaleGroups::Group* ScaleGroups::Find(const std::string& id) {
@@ -181,7 +181,7 @@ void ScaleGroups::ReadNodes(const std::string& id, Then then) {
           ListedNode node;
           node.name = item.TextAt({"metadata", "name"});
           node.provider_id = item.TextAt({"spec", "providerID"});
-          if (node.name.empty() || node.provider_id.size() > kLongestText) continue;
+          if (node.name.empty() || node.provider_id.size() > kLongestGroupText) continue;
           node.deleting = item.At({"metadata", "deletionTimestamp"}) != nullptr;
           node.record = item.TextAt({"metadata", "annotations", kRemovedFromAnnotation});
           for (const std::string& key :
@@ -263,7 +263,7 @@ void ScaleGroups::Nodes(const std::string& id, Answer<std::vector<CloudInstance>
     CloudInstance instance;
     instance.id = node.InstanceId();
     instance.placeholder = node.provider_id.empty();
-    if (!instance.placeholder) instance.former_id = absl::StrCat(kPlacePrefix, node.name);
+    if (!instance.placeholder) instance.former_id = absl::StrCat(kReplicaPlacePrefix, node.name);
     instance.state = node.deleting          ? InstanceState::kDeleting
                      : instance.placeholder ? InstanceState::kCreating
                                             : InstanceState::kRunning;
