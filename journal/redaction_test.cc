@@ -114,7 +114,7 @@ class RedactionTest : public ::testing::Test {
   Recorder recorder_{"0.1", [this](std::string record) { records_.push_back(std::move(record)); }};
   std::unique_ptr<core::DecisionLoop> loop_;
   std::string verdict_;
-  testing::RecordsInMemory files_{&records_};
+  RecordsInMemory files_{{&records_}};
 };
 
 TEST_F(RedactionTest, DecidesTheSameWithoutNames) {
@@ -122,9 +122,9 @@ TEST_F(RedactionTest, DecidesTheSameWithoutNames) {
   const auto totals = Redacted();
   ASSERT_TRUE(totals.ok()) << totals.status();
   EXPECT_GE(totals->actions, 2);
-  EXPECT_EQ(testing::WhyBad(records_, files_.redacted(), Read(), IsPublic), "");
+  EXPECT_EQ(testing::WhyBad(records_, files_.redacted().front(), Read(), IsPublic), "");
   std::string bytes;
-  for (const std::string& record : files_.redacted()) bytes += record;
+  for (const std::string& record : files_.redacted().front()) bytes += record;
   for (const char* word :
        {"acme", "jane", "secret", "rack", "train", "waits", "lobby", "registry", "metrics."}) {
     EXPECT_FALSE(absl::StrContains(bytes, word)) << word;
@@ -157,7 +157,7 @@ TEST_F(RedactionTest, AVerdictOfAFormerProcessStaysTrue) {
   Step(1);
   const auto totals = Redacted();
   ASSERT_TRUE(totals.ok()) << totals.status();
-  EXPECT_EQ(testing::WhyBad(records_, files_.redacted(), Read(), IsPublic), "");
+  EXPECT_EQ(testing::WhyBad(records_, files_.redacted().front(), Read(), IsPublic), "");
 }
 
 // Two pods share one claim; a selector reads an attribute of the devices.
@@ -200,9 +200,9 @@ TEST_F(RedactionTest, ClaimsAndDevicesLoseTheirNames) {
   ASSERT_EQ(device, "train-chip");
   const auto totals = Redacted();
   ASSERT_TRUE(totals.ok()) << totals.status();
-  EXPECT_EQ(testing::WhyBad(records_, files_.redacted(), Read(), IsPublic), "");
+  EXPECT_EQ(testing::WhyBad(records_, files_.redacted().front(), Read(), IsPublic), "");
   std::string bytes;
-  for (const std::string& record : files_.redacted()) bytes += record;
+  for (const std::string& record : files_.redacted().front()) bytes += record;
   for (const char* word : {"acme", "jane", "secret", "rack", "train", "waits", "chip", "lot"}) {
     EXPECT_FALSE(absl::StrContains(bytes, word)) << word;
   }
@@ -225,7 +225,7 @@ TEST_F(RedactionTest, HardwareOfAnOwnCatalogueIsRenamed) {
   Step(0);
   ASSERT_TRUE(Redacted().ok());
   std::string bytes;
-  for (const std::string& record : files_.redacted()) bytes += record;
+  for (const std::string& record : files_.redacted().front()) bytes += record;
   for (const char* word : {"acme", "ACME", "basement", "box", "CHIP"}) {
     EXPECT_FALSE(absl::StrContains(bytes, word)) << word;
   }
@@ -243,14 +243,14 @@ TEST_F(RedactionTest, RefusesAJournalThatDoesNotReplay) {
   const auto totals = Redacted();
   EXPECT_TRUE(absl::IsFailedPrecondition(totals.status()));
   EXPECT_THAT(std::string(totals.status().message()), HasSubstr("does not replay here"));
-  EXPECT_TRUE(files_.redacted().empty());
+  EXPECT_TRUE(files_.redacted().front().empty());
 }
 
 TEST_F(RedactionTest, RefusesARedactedJournal) {
   Day();
   ASSERT_TRUE(Redacted().ok());
-  const std::vector<std::string> redacted = files_.redacted();
-  testing::RecordsInMemory again(&redacted);
+  const std::vector<std::string> redacted = files_.redacted().front();
+  RecordsInMemory again({&redacted});
   const auto totals = Redact({Read(), {}}, again);
   EXPECT_THAT(std::string(totals.status().message()), HasSubstr("redacted already"));
 }

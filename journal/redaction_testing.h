@@ -1,4 +1,4 @@
-// Redaction of records in memory, and what tests ask of the result.
+// What tests ask of a redaction.
 // Header only; never part of the product.
 #pragma once
 
@@ -11,34 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "journal/player.h"
-#include "journal/redaction.h"
+#include "journal/records_in_memory.h"
 #include "scheduler/model/cluster_event.h"
 
 namespace fairlead::journal::testing {
-
-class RecordsInMemory final : public RedactionFiles {
- public:
-  explicit RecordsInMemory(const std::vector<std::string>* records) : records_(records) {}
-  absl::Status ReadAll(const Take& take) override {
-    for (const std::string& record : *records_) {
-      if (absl::Status taken = take(0, record); !taken.ok()) return taken;
-    }
-    return absl::OkStatus();
-  }
-  absl::Status Begin() override {
-    redacted_.clear();
-    return absl::OkStatus();
-  }
-  absl::Status Write(size_t, std::string record) override {
-    redacted_.push_back(std::move(record));
-    return absl::OkStatus();
-  }
-  [[nodiscard]] const std::vector<std::string>& redacted() const { return redacted_; }
-
- private:
-  const std::vector<std::string>* records_;
-  std::vector<std::string> redacted_;
-};
 
 inline std::set<std::string> TextsOf(const std::vector<std::string>& records) {
   std::set<std::string> texts;

@@ -92,7 +92,7 @@ class Recording {
   // "" if the same is decided without the names, and none of them is left.
   [[nodiscard]] std::string WhyNotRedacted() const {
     const auto read = [this](const journal::Start&) { return recorder_.options(); };
-    journal::testing::RecordsInMemory files(&records_);
+    journal::RecordsInMemory files({&records_});
     const auto redacted = journal::Redact({read, {}}, files);
     if (!redacted.ok()) return absl::StrCat("redaction: ", redacted.status().message());
     // Of Kubernetes, the catalogue and the program; or what the simulated world writes.
@@ -102,7 +102,7 @@ class Recording {
              absl::StrContains(text, "kai.scheduler/") || absl::StartsWith(text, "nvidia.com/") ||
              hook::Catalog::BuiltIn().Find(text) != nullptr || kPublic.contains(text);
     };
-    return journal::testing::WhyBad(records_, files.redacted(), read, is_public);
+    return journal::testing::WhyBad(records_, files.redacted().front(), read, is_public);
   }
   inline static const std::set<std::string, std::less<>> kPublic = {
       // clang-format off

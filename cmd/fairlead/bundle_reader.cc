@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -50,6 +51,15 @@ void SetProblem(const absl::Status& status, absl::string_view right, BundlePart&
                      ? absl::StrCat("forbidden: needs the right to ", right)
                      : absl::StatusCodeToString(status.code());
   part.detail = std::string(status.message());
+}
+
+// Of a list those alone.
+void KeepItems(BundlePart& part, absl::FunctionRef<bool(const Json&)> kept) {
+  Json items = Json::Array();
+  for (const Json& item : part.json.items()) {
+    if (kept(item)) items.Add(item);
+  }
+  part.json = std::move(items);
 }
 
 // Without the annotations that nothing of ours reads.
@@ -202,14 +212,9 @@ void BundleReader::AddDefinitions() {
   AddList("crds.json", "versions of our CustomResourceDefinitions",
           "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
           "list customresourcedefinitions.apiextensions.k8s.io", ShapeOfText(kDefinitionFields));
-  Json ours = Json::Array();
-  for (const Json& item : parts_.back().json.items()) {
-    const std::string group = item.TextAt({"spec", "group"});
-    for (const absl::string_view own : kOwnGroups) {
-      if (group == own) ours.Add(item);
-    }
-  }
-  parts_.back().json = std::move(ours);
+  KeepItems(parts_.back(), [](const Json& item) {
+    return absl::c_linear_search(kOwnGroups, item.TextAt({"spec", "group"}));
+  });
 }
 
 void BundleReader::AddMissing(std::string what, std::string problem, std::string detail) {
@@ -322,11 +327,9 @@ std::vector<BundlePart> BundleReader::ReadAll() {
   AddList("events.json", "events of ours", events, "list events", ShapeOfText(kEventFields));
   AddList("nodes.json", "nodes", "/api/v1/nodes", "list nodes", ShapeOfText(kNodeFields));
   AddList("pods.json", "pods of ours", "/api/v1/pods", "list pods", ShapeOfText(kPodFields));
-  Json ours = Json::Array();
-  for (const Json& pod : parts_.back().json.items()) {
-    if (scope_.scheduler_names.contains(pod.TextAt({"spec", "schedulerName"}))) ours.Add(pod);
-  }
-  parts_.back().json = std::move(ours);
+  KeepItems(parts_.back(), [this](const Json& pod) {
+    return scope_.scheduler_names.contains(pod.TextAt({"spec", "schedulerName"}));
+  });
   return std::move(parts_);
 }
 

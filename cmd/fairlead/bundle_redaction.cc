@@ -3,39 +3,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
 #include "cmd/fairlead/log_redaction.h"
-#include "journal/redaction.h"
+#include "journal/records_in_memory.h"
 #include "journal/redactor.h"
 
 namespace fairlead::cmd {
 namespace {
-
-using Records = std::vector<std::vector<std::string>>;
-
-class InMemory final : public journal::RedactionFiles {
- public:
-  explicit InMemory(const Records* records) : records_(records) {}
-  absl::Status ReadAll(const Take& take) override {
-    for (size_t i = 0; i < records_->size(); ++i) {
-      for (const std::string& record : (*records_)[i]) FAIRLEAD_RETURN_IF_ERROR(take(i, record));
-    }
-    return absl::OkStatus();
-  }
-  absl::Status Begin() override {
-    made_.assign(records_->size(), {});
-    return absl::OkStatus();
-  }
-  absl::Status Write(size_t journal, std::string record) override {
-    made_[journal].push_back(std::move(record));
-    return absl::OkStatus();
-  }
-  Records Take() { return std::move(made_); }
-
- private:
-  const Records* records_;
-  Records made_;
-};
 
 // The part with other names; in the first round, its names are collected.
 BundlePart Redacted(const BundlePart& part, journal::Redactor& redactor) {
@@ -60,19 +33,23 @@ BundlePart Redacted(const BundlePart& part, journal::Redactor& redactor) {
   return out;
 }
 
+// Why a part or a journal is left out, unless it has a reason already.
+template <typename T>
+void SetProblem(const absl::Status& why, T& left_out) {
+  if (!left_out.problem.empty()) return;
+  left_out.problem = absl::StrCat("it cannot be redacted: ", absl::StatusCodeToString(why.code()));
+  left_out.detail = std::string(why.message());
+}
+
 // Nothing that still has names in it stays.
 void LeaveOut(const absl::Status& why, BundleJournal& journal) {
   journal.records.clear();
-  if (!journal.problem.empty()) return;
-  journal.problem = absl::StrCat("it cannot be redacted: ", absl::StatusCodeToString(why.code()));
-  journal.detail = std::string(why.message());
+  SetProblem(why, journal);
 }
 void LeaveOut(const absl::Status& why, BundlePart& part) {
   part.json = {};
   part.text.clear();
-  if (!part.problem.empty()) return;
-  part.problem = absl::StrCat("it cannot be redacted: ", absl::StatusCodeToString(why.code()));
-  part.detail = std::string(why.message());
+  SetProblem(why, part);
 }
 
 }  // namespace
@@ -95,17 +72,19 @@ void RedactBundle(const journal::ReadOptions& read, const std::vector<std::strin
   choices.emplace_back();
   absl::Status problem;
   for (const std::vector<size_t>& choice : choices) {
-    Records records;
-    for (const size_t i : choice) records.push_back(journals[i].records);
-    InMemory files(&records);
+    std::vector<const std::vector<std::string>*> records;
+    records.reserve(choice.size());
+    for (const size_t i : choice) records.push_back(&journals[i].records);
+    journal::RecordsInMemory files(std::move(records));
     const auto redacted = journal::Redact({read, kept, round, round}, files);
     if (!redacted.ok()) {
       problem = redacted.status();
       continue;
     }
-    Records done = files.Take();
     for (BundleJournal& journal : journals) journal.records.clear();
-    for (size_t i = 0; i < choice.size(); ++i) journals[choice[i]].records = std::move(done[i]);
+    for (size_t i = 0; i < choice.size(); ++i) {
+      journals[choice[i]].records = std::move(files.redacted()[i]);
+    }
     for (BundleJournal& journal : journals) {
       if (journal.records.empty()) LeaveOut(problem, journal);
     }

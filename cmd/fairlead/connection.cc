@@ -10,6 +10,22 @@
 
 namespace fairlead::cmd {
 
+absl::StatusOr<std::unique_ptr<kube::CurlTransport>> OpenService(const Service& service,
+                                                                 kube::CurlTransportOptions options,
+                                                                 const Clock& clock,
+                                                                 absl::string_view what) {
+  kube::ClientConfig client;
+  client.server.url = service.url;
+  client.server.ca_file = service.ca_file;
+  client.user.token_file = service.bearer_token_file;
+  options.user_agent = absl::StrCat("fairlead/", kVersion);
+  absl::StatusOr<std::unique_ptr<kube::CurlTransport>> transport = kube::CurlTransport::Create(
+      client.server, kube::NewCredentialSource(client, clock), clock, options);
+  if (transport.ok()) return transport;
+  return absl::Status(transport.status().code(),
+                      absl::StrCat(what, ": ", transport.status().message()));
+}
+
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const ClusterFlags& flags,
                                                              absl::string_view program) {
   std::unique_ptr<Connection> connection(new Connection());

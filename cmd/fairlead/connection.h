@@ -17,6 +17,18 @@ struct ClusterFlags {
   std::string context;     // empty: the current one
 };
 
+// A server beside the API server: a database, a collector.
+struct Service {
+  std::string url;
+  std::string ca_file;            // empty: the system's certificates
+  std::string bearer_token_file;  // empty: none is sent
+};
+// Does not contact it yet. An error begins with `what`. The clock outlives the transport.
+absl::StatusOr<std::unique_ptr<kube::CurlTransport>> OpenService(const Service& service,
+                                                                 kube::CurlTransportOptions options,
+                                                                 const Clock& clock,
+                                                                 absl::string_view what);
+
 class Connection {
  public:
   // Reads the kubeconfig; does not contact the server yet.

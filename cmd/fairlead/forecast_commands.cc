@@ -1,12 +1,10 @@
 // what-if, drain-plan: reads the cluster once and shows what would become of it.
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "cmd/fairlead/change.h"
@@ -28,27 +26,13 @@ namespace {
 absl::StatusOr<RecordedWeek> ReadWeek(const std::string& path_of_all,
                                       const journal::ReadOptions& read, Progress& progress) {
   FAIRLEAD_ASSIGN_OR_RETURN(const std::vector<std::string> paths, JournalsAt(path_of_all));
-  int64_t total = 0;
-  std::error_code error;
-  for (const std::string& path : paths) {
-    total += static_cast<int64_t>(std::filesystem::file_size(path, error));
-  }
+  const int64_t total = BytesOf(paths);
   WeekReader week(read);
-  int64_t before = 0;
-  for (const std::string& path : paths) {
-    FAIRLEAD_ASSIGN_OR_RETURN(const std::unique_ptr<JournalReader> reader,
-                              JournalReader::Open(path));
-    for (int64_t number = 1;; ++number) {
-      FAIRLEAD_ASSIGN_OR_RETURN(const std::optional<std::string> record, reader->Next());
-      if (!record.has_value()) break;
-      if (const absl::Status taken = week.Take(*record); !taken.ok()) {
-        return absl::Status(taken.code(),
-                            absl::StrCat(path, ": record ", number, ": ", taken.message()));
-      }
-      progress.Show("reading the journal", before + reader->position(), total);
-    }
-    before += reader->position();
-  }
+  FAIRLEAD_RETURN_IF_ERROR(
+      ReadJournals(
+          paths, [&](size_t, absl::string_view record) { return week.Take(record); },
+          [&](int64_t bytes) { progress.Show("reading the journal", bytes, total); })
+          .status());
   return week.Finish();
 }
 

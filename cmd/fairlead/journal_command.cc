@@ -6,7 +6,6 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <ostream>
 #include <set>
 #include <string>
@@ -19,6 +18,7 @@
 #include "cmd/fairlead/commands.h"
 #include "cmd/fairlead/journal_file.h"
 #include "cmd/fairlead/progress.h"
+#include "cmd/fairlead/show.h"
 #include "document/json.h"
 #include "journal/player.h"
 #include "journal/redaction.h"
@@ -26,19 +26,11 @@
 namespace fairlead::cmd {
 namespace {
 
-int64_t SizeOf(const std::string& path) {
-  std::error_code error;
-  const auto size = std::filesystem::file_size(path, error);
-  return error ? 0 : static_cast<int64_t>(size);
-}
-
 // Journals as files. Those that are made have other names until all of them are whole.
 class JournalsOnDisk final : public journal::RedactionFiles {
  public:
   JournalsOnDisk(std::vector<std::string> files, std::string folder, const Clock* clock)
-      : files_(std::move(files)), folder_(std::move(folder)), progress_(clock) {
-    for (const std::string& file : files_) total_ += SizeOf(file);
-  }
+      : files_(std::move(files)), folder_(std::move(folder)), progress_(clock) {}
   ~JournalsOnDisk() override {
     writers_.clear();
     for (size_t i = 0; i < files_.size(); ++i) std::remove(UnfinishedPath(i).c_str());
@@ -68,8 +60,6 @@ class JournalsOnDisk final : public journal::RedactionFiles {
       FAIRLEAD_RETURN_IF_ERROR(writers_[i]->Close());
       made.push_back(UnfinishedPath(i));
     }
-    total_ = 0;
-    for (const std::string& file : made) total_ += SizeOf(file);
     journal::Player player(read);
     FAIRLEAD_RETURN_IF_ERROR(ReadFiles(
         made, "checking", [&](size_t, absl::string_view record) { return player.Play(record); }));
@@ -99,29 +89,17 @@ class JournalsOnDisk final : public journal::RedactionFiles {
   }
   absl::Status ReadFiles(const std::vector<std::string>& files, const std::string& what,
                          const Take& take) {
-    int64_t before = 0;
-    for (size_t i = 0; i < files.size(); ++i) {
-      FAIRLEAD_ASSIGN_OR_RETURN(const std::unique_ptr<JournalReader> reader,
-                                JournalReader::Open(files[i]));
-      for (int64_t number = 1;; ++number) {
-        FAIRLEAD_ASSIGN_OR_RETURN(const std::optional<std::string> record, reader->Next());
-        if (!record.has_value()) break;
-        if (const absl::Status taken = take(i, *record); !taken.ok()) {
-          return absl::Status(taken.code(),
-                              absl::StrCat(files[i], ": record ", number, ": ", taken.message()));
-        }
-        progress_.Show(what, before + reader->position(), total_);
-      }
-      before += reader->position();
-      if (reader->cut_off()) cut_off_.insert(files[i]);
-    }
+    const int64_t total = BytesOf(files);
+    FAIRLEAD_ASSIGN_OR_RETURN(
+        const std::set<std::string> cut_off,
+        ReadJournals(files, take, [&](int64_t bytes) { progress_.Show(what, bytes, total); }));
+    cut_off_.insert(cut_off.begin(), cut_off.end());
     return absl::OkStatus();
   }
 
   const std::vector<std::string> files_;
   const std::string folder_;
   Progress progress_;
-  int64_t total_ = 0;
   int reads_ = 0;
   std::set<std::string> cut_off_;
   std::vector<std::unique_ptr<JournalWriter>> writers_;
@@ -163,10 +141,7 @@ Json RedactionJson(const journal::RedactionTotals& totals, const std::vector<std
 }  // namespace
 
 absl::Status RunJournalRedact(const JournalRedactFlags& flags, std::ostream& out) {
-  if (flags.output != "table" && flags.output != "json") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--output ", flags.output, ": must be table or json"));
-  }
+  FAIRLEAD_RETURN_IF_ERROR(CheckTableOrJson(flags.output));
   const RealClock clock;
   JournalsOnDisk files(flags.files, flags.to, &clock);
   std::vector<std::string> made;

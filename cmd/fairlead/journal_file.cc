@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/hash.h"
+#include "base/status_macros.h"
 
 namespace fairlead::cmd {
 namespace {
@@ -230,6 +231,40 @@ absl::StatusOr<std::vector<std::string>> JournalsAt(const std::string& path) {
   if (!paths.empty()) return paths;
   return absl::InvalidArgumentError(
       absl::StrCat("--journal ", path, ": is no journal, and no folder of any (*", kSuffix, ")"));
+}
+
+int64_t BytesOf(const std::vector<std::string>& paths) {
+  int64_t bytes = 0;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    const auto size = std::filesystem::file_size(path, error);
+    if (!error) bytes += static_cast<int64_t>(size);
+  }
+  return bytes;
+}
+
+absl::StatusOr<std::set<std::string>> ReadJournals(
+    const std::vector<std::string>& paths,
+    const std::function<absl::Status(size_t journal, absl::string_view record)>& take,
+    const std::function<void(int64_t bytes)>& at) {
+  std::set<std::string> cut_off;
+  int64_t before = 0;
+  for (size_t i = 0; i < paths.size(); ++i) {
+    FAIRLEAD_ASSIGN_OR_RETURN(const std::unique_ptr<JournalReader> reader,
+                              JournalReader::Open(paths[i]));
+    for (int64_t number = 1;; ++number) {
+      FAIRLEAD_ASSIGN_OR_RETURN(const std::optional<std::string> record, reader->Next());
+      if (!record.has_value()) break;
+      if (const absl::Status taken = take(i, *record); !taken.ok()) {
+        return absl::Status(taken.code(),
+                            absl::StrCat(paths[i], ": record ", number, ": ", taken.message()));
+      }
+      if (at != nullptr) at(before + reader->position());
+    }
+    before += reader->position();
+    if (reader->cut_off()) cut_off.insert(paths[i]);
+  }
+  return cut_off;
 }
 
 std::string JournalBytes(const std::vector<std::string>& records) {

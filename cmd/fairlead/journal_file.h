@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -97,6 +98,17 @@ class JournalReader {
 // For the flag --journal: the journals of a folder, oldest first (their names have the time), or
 // the one that `path` is. InvalidArgument: there is none.
 absl::StatusOr<std::vector<std::string>> JournalsAt(const std::string& path);
+
+// Bytes on disk of those that are there.
+int64_t BytesOf(const std::vector<std::string>& paths);
+
+// Gives the records of all journals in their order, until an error, which gets the path and the
+// number of the record. `at`, if it is not null, is told how many bytes of the files were read.
+// Returns the paths of those whose end is missing.
+absl::StatusOr<std::set<std::string>> ReadJournals(
+    const std::vector<std::string>& paths,
+    const std::function<absl::Status(size_t journal, absl::string_view record)>& take,
+    const std::function<void(int64_t bytes)>& at = nullptr);
 
 // The content of a journal of these records, not compressed.
 std::string JournalBytes(const std::vector<std::string>& records);

@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "journal/record.h"
 #include "scheduler/model/api_names.h"
+#include "sim/api_server.h"
 
 namespace fairlead::cmd {
 namespace {
@@ -177,9 +178,7 @@ void WeekReader::Deleted(const model::Delete& gone) {
 }
 
 void WeekReader::ForeignPod(const model::Pod& pod) {
-  const bool ended =
-      pod.phase == model::PodPhase::kSucceeded || pod.phase == model::PodPhase::kFailed;
-  if (ended || !foreign_nodes_.contains(pod.node_name)) return;
+  if (sim::IsTerminal(pod) || !foreign_nodes_.contains(pod.node_name)) return;
   if (!foreign_pods_.insert(pod.meta.uid).second) return;
   bool left_out = false;
   model::Pod kept = TemplateOf(pod, left_out);
@@ -206,8 +205,7 @@ size_t WeekReader::JobOf(const model::Pod& pod) {
 
 void WeekReader::PodUpserted(const model::Pod& pod) {
   if (!IsOurs(pod)) return ForeignPod(pod);
-  const bool ended =
-      pod.phase == model::PodPhase::kSucceeded || pod.phase == model::PodPhase::kFailed;
+  const bool ended = sim::IsTerminal(pod);
   auto life = lives_.find(pod.meta.uid);
   if (life == lives_.end()) {
     if (ended) return;

@@ -10,6 +10,7 @@
 #include "cmd/fairlead/commands.h"
 #include "cmd/fairlead/journal_file.h"
 #include "cmd/fairlead/logger.h"
+#include "cmd/fairlead/show.h"
 #include "document/json.h"
 #include "journal/player.h"
 
@@ -59,10 +60,7 @@ void PrintJson(const Player& player, const JournalReader& reader, std::ostream& 
 }  // namespace
 
 absl::Status RunReplay(const ReplayFlags& flags, std::ostream& out) {
-  if (flags.output != "table" && flags.output != "json") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--output ", flags.output, ": must be table or json"));
-  }
+  FAIRLEAD_RETURN_IF_ERROR(CheckTableOrJson(flags.output));
   FAIRLEAD_ASSIGN_OR_RETURN(const std::unique_ptr<JournalReader> reader,
                             JournalReader::Open(flags.file));
   Player player(Player::FromDocuments(flags.plugins));

@@ -44,6 +44,11 @@ std::string OthersOf(const core::NodeRow& node) {
 
 }  // namespace
 
+absl::Status CheckTableOrJson(absl::string_view name) {
+  if (name == "table" || name == "json") return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--output ", name, ": must be table or json"));
+}
+
 absl::StatusOr<OutputFormat> ParseOutputFormat(absl::string_view name, bool has_wide) {
   if (name == "table") return OutputFormat::kTable;
   if (name == "wide" && has_wide) return OutputFormat::kWide;

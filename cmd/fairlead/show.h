@@ -21,6 +21,8 @@ namespace fairlead::cmd {
 enum class OutputFormat : uint8_t { kTable, kWide, kJson, kYaml };
 // "table", "json", "yaml"; and "wide", a table with more columns, of commands that have one.
 absl::StatusOr<OutputFormat> ParseOutputFormat(absl::string_view name, bool has_wide = false);
+// The same for commands that have "table" and "json" alone.
+absl::Status CheckTableOrJson(absl::string_view name);
 inline bool IsTable(OutputFormat format) {
   return format == OutputFormat::kTable || format == OutputFormat::kWide;
 }

@@ -11,6 +11,7 @@
 #include "cmd/fairlead/commands.h"
 #include "cmd/fairlead/config_file.h"
 #include "cmd/fairlead/journal_file.h"
+#include "cmd/fairlead/show.h"
 #include "cmd/fairlead/version.h"
 #include "journal/recorder.h"
 
@@ -27,10 +28,7 @@ absl::Status WriteJournal(const std::string& path, const std::vector<std::string
 }  // namespace
 
 absl::Status RunSimulateCommand(const SimulateFlags& flags, std::ostream& out) {
-  if (flags.output != "table" && flags.output != "json") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--output ", flags.output, ": must be table or json"));
-  }
+  FAIRLEAD_RETURN_IF_ERROR(CheckTableOrJson(flags.output));
   sim::SimulateOptions options;
   options.scenario_directory = flags.scenario;
   options.json = flags.output == "json";

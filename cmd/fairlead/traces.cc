@@ -3,10 +3,9 @@
 #include <random>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "cmd/fairlead/connection.h"
 #include "cmd/fairlead/version.h"
-#include "kube/credentials/client_config.h"
-#include "kube/credentials/credentials.h"
 
 namespace fairlead::cmd {
 namespace {
@@ -21,20 +20,13 @@ absl::StatusOr<std::unique_ptr<Traces>> Traces::Open(const core::TracingSettings
                                                      const std::string& instance,
                                                      const Clock& clock, Logger& logger) {
   if (settings.endpoint.empty()) return std::unique_ptr<Traces>();
-  kube::ClientConfig client;
-  client.server.url = settings.endpoint;
-  client.server.ca_file = settings.ca_file;
-  client.user.token_file = settings.bearer_token_file;
   kube::CurlTransportOptions options;
   options.write_connections_max = 1;
   options.max_body_bytes = kMaxAnswerBytes;
-  options.user_agent = absl::StrCat("fairlead/", kVersion);
-  absl::StatusOr<std::unique_ptr<kube::CurlTransport>> transport = kube::CurlTransport::Create(
-      client.server, kube::NewCredentialSource(client, clock), clock, options);
-  if (!transport.ok()) {
-    return absl::Status(transport.status().code(),
-                        absl::StrCat("tracing: the collector: ", transport.status().message()));
-  }
+  FAIRLEAD_ASSIGN_OR_RETURN(
+      std::unique_ptr<kube::CurlTransport> transport,
+      OpenService({settings.endpoint, settings.ca_file, settings.bearer_token_file}, options, clock,
+                  "tracing: the collector"));
   std::random_device device;
   SpanExporterOptions exporter;
   exporter.resource = {"fairlead", kVersion, instance};
@@ -47,7 +39,7 @@ absl::StatusOr<std::unique_ptr<Traces>> Traces::Open(const core::TracingSettings
   logger.Info("sending traces", {{"endpoint", settings.endpoint},
                                  {"per_million", settings.sampling_rate_per_million}});
   return std::unique_ptr<Traces>(
-      new Traces(*std::move(transport), std::move(exporter), tracer, clock, logger));
+      new Traces(std::move(transport), std::move(exporter), tracer, clock, logger));
 }
 
 Traces::Traces(std::unique_ptr<kube::CurlTransport> transport, SpanExporterOptions exporter,

@@ -48,23 +48,17 @@ absl::StatusOr<std::unique_ptr<UsageDatabase>> UsageDatabase::Open(
   const auto& usage = configuration.options.engine.usage;
   if (!usage.has_value() || !usage->reported) return std::unique_ptr<UsageDatabase>();
   const core::UsageDatabaseSettings& settings = configuration.usage_database;
-  kube::ClientConfig client;
-  FAIRLEAD_ASSIGN_OR_RETURN(client.server.url, AddressOf(settings));
-  client.server.ca_file = settings.ca_file;
-  client.user.token_file = settings.bearer_token_file;
+  FAIRLEAD_ASSIGN_OR_RETURN(std::string url, AddressOf(settings));
   FAIRLEAD_ASSIGN_OR_RETURN(prometheus::Queries queries,
                             prometheus::Queries::Create(QueriesOf(settings, *usage)));
   kube::CurlTransportOptions options;
   options.max_body_bytes = kMaxAnswerBytes;
-  options.user_agent = absl::StrCat("fairlead/", kVersion);
-  absl::StatusOr<std::unique_ptr<kube::CurlTransport>> transport = kube::CurlTransport::Create(
-      client.server, kube::NewCredentialSource(client, clock), clock, options);
-  if (!transport.ok()) {
-    return absl::Status(transport.status().code(),
-                        absl::StrCat("usage: Prometheus: ", transport.status().message()));
-  }
+  FAIRLEAD_ASSIGN_OR_RETURN(
+      std::unique_ptr<kube::CurlTransport> transport,
+      OpenService({std::move(url), settings.ca_file, settings.bearer_token_file}, options, clock,
+                  "usage: Prometheus"));
   return std::unique_ptr<UsageDatabase>(
-      new UsageDatabase(std::move(queries), *std::move(transport)));
+      new UsageDatabase(std::move(queries), std::move(transport)));
 }
 
 }  // namespace fairlead::cmd

@@ -208,9 +208,9 @@ TEST_F(WeekTest, AnEvictedPodAndTheOneInItsPlaceAreOneJob) {
 // What was evicted is known by playing the journal, with the names that were derived there.
 TEST_F(WeekTest, ARedactedJournalHasTheSameEvictions) {
   const std::vector<std::string> records = Records(DayWithEvictions());
-  journal::testing::RecordsInMemory files(&records);
+  journal::RecordsInMemory files({&records});
   ASSERT_TRUE(journal::Redact({Read(), {}}, files).ok());
-  const RecordedWeek original = WeekOf(records), redacted = WeekOf(files.redacted());
+  const RecordedWeek original = WeekOf(records), redacted = WeekOf(files.redacted().front());
   ASSERT_EQ(original.jobs.size(), redacted.jobs.size());
   for (size_t i = 0; i < original.jobs.size(); ++i) {
     EXPECT_EQ(original.jobs[i].evictions, redacted.jobs[i].evictions) << i;
@@ -221,10 +221,10 @@ TEST_F(WeekTest, ARedactedJournalHasTheSameEvictions) {
 // A redacted journal has the same workload.
 TEST_F(WeekTest, ARedactedWeekIsPlayedAsTheOriginal) {
   std::vector<std::string> records = Records(Day());
-  journal::testing::RecordsInMemory files(&records);
+  journal::RecordsInMemory files({&records});
   ASSERT_TRUE(journal::Redact({Read(), {}}, files).ok());
   const WeekAnswer original = Ask(WeekOf(records), {}),
-                   redacted = Ask(WeekOf(files.redacted()), {});
+                   redacted = Ask(WeekOf(files.redacted().front()), {});
   EXPECT_EQ(SideText(original.without), SideText(redacted.without));
   ASSERT_EQ(redacted.recorded.size(), 1u);
   EXPECT_NE(redacted.recorded.begin()->first, "team");

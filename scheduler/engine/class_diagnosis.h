@@ -100,7 +100,7 @@ class ClassDiagnosis {
   std::vector<int64_t> amounts_;
   size_t width_ = 0;
   std::vector<Tally> tallies_;
-  absl::flat_hash_map<std::string, uint32_t> tally_of_;  // by reason; of several, the last one
+  absl::flat_hash_map<std::string, uint32_t> tally_of_;  // by all that Tally::Is() compares
   uint32_t last_tally_ = 0;
   bool dirty_ = true;
   Diagnosis diagnosis_;

@@ -66,10 +66,8 @@ const Diagnosis& Diagnoser::For(state::PodClassId pod_class) {
   std::unique_ptr<Cached>& slot = cache_[pod_class];
   if (slot == nullptr) {
     slot = std::make_unique<Cached>(Cached{ClassDiagnosis(state_, framework_, pod_class)});
-    CatchUp(*slot);
-  } else if (!IsCurrent(*slot)) {
-    CatchUp(*slot);
   }
+  if (!IsCurrent(*slot)) CatchUp(*slot);
   return slot->of_class.diagnosis();
 }
 

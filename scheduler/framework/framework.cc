@@ -332,9 +332,7 @@ bool Framework::FilterNodeUsage(const Context& context, const state::NodeInfo& n
 Framework::ClassPoints Framework::PointsThatApply(const state::PodClass& pod_class) const {
   const Run& run = RunOf(pod_class);
   ClassPoints points;
-  for (const Filterer& filter : run.filters) {
-    if (filter.plugin->FilterApplies(pod_class)) points.filters.push_back(filter.plugin);
-  }
+  points.filters = FiltersOf(pod_class).filters;
   for (const Scorer& score : run.scores) {
     if (score.plugin->ScoreApplies(pod_class)) points.scores.push_back(score.plugin);
   }
