@@ -44,12 +44,10 @@ void Diagnoser::CatchUp(Cached& cached) {
       changed > state_.node_count()) {
     cached.of_class.AskAll();
   } else {
-    state::NodeId renewed = state::kNoId;
-    for (uint64_t i = cached.seen; i < changes_.end(); ++i) {
-      const state::NodeId node = changes_.At(i);
-      if (node != renewed) cached.of_class.Renew(node);
-      renewed = node;
-    }
+    changes_.ForEachNode(cached.seen, changes_.end(), [&](state::NodeId node) {
+      cached.of_class.Renew(node);
+      return true;
+    });
   }
   cached.seen = changes_.end();
   bytes_ -= cached.bytes;

@@ -22,4 +22,17 @@ void NodeChanges::OnChange(const state::StateChange& change) {
   if (change.kind == Kind::kNodeObject) object_end_ = ring_.end();
 }
 
+bool NodeChanges::ForEachNode(uint64_t first, uint64_t last,
+                              absl::FunctionRef<bool(state::NodeId)> use) const {
+  const uint64_t call = ++call_;
+  for (uint64_t i = first; i < last; ++i) {
+    const state::NodeId node = At(i);
+    if (node >= used_.size()) used_.resize(node + 1);
+    if (used_[node] == call) continue;
+    used_[node] = call;
+    if (!use(node)) return false;
+  }
+  return true;
+}
+
 }  // namespace fairlead::engine

@@ -50,7 +50,11 @@ const NodeFits::Row& NodeFits::CatchUp(const Key& key, uint64_t& work) {
     if (rows_.size() > kMaxRows) DropOldest();
     return row;
   }
-  for (; row.seen < changes_.end(); ++row.seen) Renew(key, row, changes_.At(row.seen), work);
+  changes_.ForEachNode(row.seen, changes_.end(), [&](state::NodeId node) {
+    Renew(key, row, node, work);
+    return true;
+  });
+  row.seen = changes_.end();
   return row;
 }
 

@@ -126,7 +126,6 @@ void NodeOrders::Refile(Order& order, state::PodClassId pod_class, const Slot& f
 void NodeOrders::Renew(Order& order, state::PodClassId pod_class, state::NodeId id,
                        uint64_t& work) {
   if (id >= order.slots.size()) order.slots.resize(id + 1);
-  // A node that changed several times is among the changes as often.
   if (order.slots[id].version == state_.node(id).version) return;
   const Slot former = order.slots[id];
   const bool regroup = RenewSlot(order, pod_class, id, work);
@@ -304,16 +303,17 @@ bool NodeOrders::AskWhetherRefused(state::PodClassId pod_class, uint64_t& work) 
 }
 
 bool NodeOrders::IsRefused(state::PodClassId pod_class, uint64_t& work) {
+  if (refused_.ContainsUnasked(pod_class)) return true;
+  // An order knows more of each node, so it is renewed with less.
+  const auto order = orders_.find(pod_class);
+  if (order != orders_.end() && order->second->seen >= changes_.start()) return false;
   std::optional<framework::ClassPlugins> plugins;
   const bool known = refused_.Contains(pod_class, [&](state::NodeId node) {
     if (!plugins.has_value()) plugins = framework_.PluginsOf(state_.pod_class(pod_class));
     ++work;
     return AnswerOf(*plugins, pod_class, node);
   });
-  if (known) return true;
-  const auto order = orders_.find(pod_class);
-  if (order != orders_.end() && order->second->seen >= changes_.start()) return false;
-  return MayRemember(pod_class) && AskWhetherRefused(pod_class, work);
+  return known || (MayRemember(pod_class) && AskWhetherRefused(pod_class, work));
 }
 
 void NodeOrders::CatchUp(Order& order, state::PodClassId pod_class, uint64_t& work) {
@@ -322,13 +322,11 @@ void NodeOrders::CatchUp(Order& order, state::PodClassId pod_class, uint64_t& wo
     return;
   }
   const uint64_t start = order.seen;
-  // Placements fill one node after another: most changes are of the node of the one before.
-  state::NodeId renewed = state::kNoId;
-  for (; order.seen < changes_.end(); ++order.seen) {
-    const state::NodeId changed = changes_.At(order.seen);
-    if (changed != renewed) Renew(order, pod_class, changed, work);
-    renewed = changed;
-  }
+  changes_.ForEachNode(start, changes_.end(), [&](state::NodeId changed) {
+    Renew(order, pod_class, changed, work);
+    return true;
+  });
+  order.seen = changes_.end();
   if (order.domains == nullptr || order.domains->many.empty()) return;
   std::vector<int64_t> thresholds = ThresholdsOf(*order.domains, pod_class);
   if (thresholds != order.domains->thresholds) {
@@ -336,12 +334,10 @@ void NodeOrders::CatchUp(Order& order, state::PodClassId pod_class, uint64_t& wo
     for (const auto& [name, id] : state_.nodes_by_name()) Readmit(order, pod_class, id, work);
     return;
   }
-  state::NodeId last = state::kNoId;
-  for (uint64_t i = start; i < order.seen; ++i) {
-    const state::NodeId changed = changes_.At(i);
-    if (changed != last) ReadmitAround(order, pod_class, changed, work);
-    last = changed;
-  }
+  changes_.ForEachNode(start, order.seen, [&](state::NodeId changed) {
+    ReadmitAround(order, pod_class, changed, work);
+    return true;
+  });
 }
 
 NodeOrders::Order& NodeOrders::Find(state::PodClassId pod_class) {

@@ -33,7 +33,9 @@ class RefusedClasses {
   // True if it is known that no node takes a pod of the class; asks those that have changed. Once
   // one might, the class is forgotten.
   bool Contains(state::PodClassId pod_class, Ask ask);
-  // The same, known without asking, and whatever is on the nodes.
+  // The same, if no node has to be asked; false: one has.
+  bool ContainsUnasked(state::PodClassId pod_class);
+  // The same, whatever is on the nodes.
   [[nodiscard]] bool SuitsNone(state::PodClassId pod_class) const;
   void Forget(state::PodClassId pod_class) { known_.erase(pod_class); }
 
@@ -46,6 +48,11 @@ class RefusedClasses {
     bool by_objects = false;
     bool by_node = false;
   };
+  // The changes before this number are all that matter now.
+  [[nodiscard]] uint64_t EndFor(const Known& known) const {
+    return known.by_objects ? changes_.object_end() : changes_.end();
+  }
+
   const NodeChanges& changes_;
   absl::flat_hash_map<state::PodClassId, Known> known_;
 };
