@@ -47,6 +47,7 @@ struct Arguments {
   bool shrink = false, keep_going = false, trace = false, print = false, each_family = false;
   absl::Duration limit = absl::Seconds(60);
   int64_t max_tries = 400;
+  absl::Duration shrink_limit = absl::Minutes(5);
   // For the command that replays.
   std::string fault_text = "all", without_text;
 };
@@ -82,6 +83,7 @@ void PrintFailure(const Arguments& arguments, const sim::world::Plan& plan,
 void ShrinkAndPrint(const Arguments& arguments, const sim::world::Plan& plan,
                     const RunResult& result) {
   const std::string invariant = result.failure->invariant;
+  const absl::Time until = absl::Now() + arguments.shrink_limit;
   RunOptions options = arguments.options;
   options.trace = nullptr;
   const sim::world::Plan small = Shrink(
@@ -90,7 +92,7 @@ void ShrinkAndPrint(const Arguments& arguments, const sim::world::Plan& plan,
         const RunResult tried = RunInChild(candidate, options, arguments.limit);
         return tried.failure.has_value() && tried.failure->invariant == invariant;
       },
-      arguments.max_tries);
+      [&](int64_t tries) { return tries < arguments.max_tries && absl::Now() < until; });
   const RunResult last = RunInChild(small, options, arguments.limit);
   absl::PrintF("  shrunk from %d to %d operations", plan.operations.size(),
                small.operations.size());
@@ -190,7 +192,7 @@ int RunCommand(int argc, char** argv) {
   CLI::App app{kAbout, "fairlead-simtest"};
   Arguments arguments;
   std::string seeds = "1..100";
-  int limit_s = 60;
+  int limit_s = 60, shrink_limit_s = 300;
   app.add_option("--seeds", seeds, "worlds to run: N or FIRST..LAST")->capture_default_str();
   app.add_option("--fault", arguments.fault_text,
                  absl::StrCat("families of faults, by commas: all, none, -NAME, ",
@@ -210,6 +212,8 @@ int RunCommand(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--tries", arguments.max_tries, "runs that shrinking may take")
       ->capture_default_str();
+  app.add_option("--shrink-limit", shrink_limit_s, "seconds that shrinking may take")
+      ->capture_default_str();
   app.add_flag("--shrink", arguments.shrink, "shrink the first failing plan");
   app.add_flag("--keep-going", arguments.keep_going, "run all seeds although one failed");
   app.add_flag("--each-family", arguments.each_family,
@@ -223,6 +227,7 @@ int RunCommand(int argc, char** argv) {
     return code == 0 ? 0 : 2;
   }
   arguments.limit = absl::Seconds(limit_s);
+  arguments.shrink_limit = absl::Seconds(shrink_limit_s);
   const auto families = sim::world::ParseFamilies(arguments.fault_text);
   if (!families.ok() || !ParseSeeds(seeds, arguments.first, arguments.last)) {
     absl::FPrintF(stderr, "fairlead-simtest: %s\n",

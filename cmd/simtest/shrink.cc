@@ -7,14 +7,15 @@ namespace fairlead::simtest {
 
 using sim::world::Plan;
 
-Plan Shrink(Plan plan, const std::function<bool(const Plan&)>& fails, int64_t max_tries) {
+Plan Shrink(Plan plan, const std::function<bool(const Plan&)>& fails,
+            const std::function<bool(int64_t tries)>& goes_on) {
   size_t pieces = 2;
   int64_t tries = 0;
-  while (!plan.operations.empty() && tries < max_tries) {
+  while (!plan.operations.empty() && goes_on(tries)) {
     const size_t size = plan.operations.size();
     const size_t piece = std::max<size_t>(1, (size + pieces - 1) / pieces);
     bool smaller = false;
-    for (size_t from = 0; from < plan.operations.size() && tries < max_tries;) {
+    for (size_t from = 0; from < plan.operations.size() && goes_on(tries);) {
       Plan candidate = plan;
       const auto first = candidate.operations.begin() + static_cast<ptrdiff_t>(from);
       const size_t count = std::min(piece, candidate.operations.size() - from);

@@ -13,10 +13,10 @@
 
 namespace fairlead::simtest {
 
-// `fails`: whether this plan still fails as the first one did. It is asked `max_tries` times at
-// most; the smallest failing plan so far is returned.
+// `fails`: whether this plan still fails as the first one did. `goes_on` is asked before each try,
+// with the number of tries so far; the smallest failing plan so far is returned.
 sim::world::Plan Shrink(sim::world::Plan plan,
                         const std::function<bool(const sim::world::Plan&)>& fails,
-                        int64_t max_tries);
+                        const std::function<bool(int64_t tries)>& goes_on);
 
 }  // namespace fairlead::simtest

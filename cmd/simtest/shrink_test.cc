@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <functional>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -25,6 +27,10 @@ std::set<std::string> VerbsOf(const Plan& plan) {
   return verbs;
 }
 
+std::function<bool(int64_t)> AtMost(int64_t max_tries) {
+  return [max_tries](int64_t tries) { return tries < max_tries; };
+}
+
 TEST(ShrinkTest, LeavesWhatTheFailureTakesAndNothingElse) {
   const std::set<std::string> culprits = {"verb3", "verb17", "verb61"};
   const auto fails = [&](const Plan& plan) {
@@ -34,14 +40,14 @@ TEST(ShrinkTest, LeavesWhatTheFailureTakesAndNothingElse) {
     }
     return true;
   };
-  EXPECT_EQ(VerbsOf(Shrink(PlanOf(64), fails, 1000)), culprits);
+  EXPECT_EQ(VerbsOf(Shrink(PlanOf(64), fails, AtMost(1000))), culprits);
 }
 
 TEST(ShrinkTest, KeepsTheOrder) {
   const auto fails = [](const Plan& plan) {
     return plan.operations.size() >= 2 && VerbsOf(plan).contains("verb0");
   };
-  const Plan small = Shrink(PlanOf(9), fails, 1000);
+  const Plan small = Shrink(PlanOf(9), fails, AtMost(1000));
   ASSERT_EQ(small.operations.size(), 2u);
   EXPECT_EQ(small.operations[0].verb, "verb0");
 }
@@ -52,12 +58,13 @@ TEST(ShrinkTest, StopsAfterSoManyTries) {
     ++tries;
     return false;
   };
-  EXPECT_EQ(Shrink(PlanOf(100), fails, 7).operations.size(), 100u);
+  EXPECT_EQ(Shrink(PlanOf(100), fails, AtMost(7)).operations.size(), 100u);
   EXPECT_EQ(tries, 7);
 }
 
 TEST(ShrinkTest, APlanThatFailsWithoutAnythingBecomesEmpty) {
-  EXPECT_TRUE(Shrink(PlanOf(10), [](const Plan&) { return true; }, 1000).operations.empty());
+  EXPECT_TRUE(
+      Shrink(PlanOf(10), [](const Plan&) { return true; }, AtMost(1000)).operations.empty());
 }
 
 }  // namespace
