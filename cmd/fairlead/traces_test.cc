@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <mutex>
 #include <string>
 
 #include "document/json.h"
@@ -31,17 +32,25 @@ class TracesTest : public ::testing::Test {
     return settings;
   }
 
+  std::string Logged() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return log_;
+  }
+
   RealClock clock_;
+  std::mutex mutex_;  // the transport's thread logs, too
   std::string log_;
-  Logger logger_{&clock_, LogLevel::kDebug,
-                 [this](absl::string_view line) { log_.append(line.data(), line.size()); }};
+  Logger logger_{&clock_, LogLevel::kDebug, [this](absl::string_view line) {
+                   const std::lock_guard<std::mutex> lock(mutex_);
+                   log_.append(line.data(), line.size());
+                 }};
 };
 
 TEST_F(TracesTest, WithoutAnEndpointThereIsNothing) {
   const auto traces = Traces::Open({}, "me", clock_, logger_);
   ASSERT_TRUE(traces.ok()) << traces.status();
   EXPECT_EQ(*traces, nullptr);
-  EXPECT_EQ(log_, "");
+  EXPECT_EQ(Logged(), "");
 }
 
 TEST_F(TracesTest, WhatCannotBeUsedIsNamed) {
@@ -68,7 +77,7 @@ TEST_F(TracesTest, ACollectorThatIsNotThereCostsNothingButItsTraces) {
   (*traces)->Stop();
   EXPECT_EQ((*traces)->GetStats().sent, 0);
   EXPECT_EQ((*traces)->GetStats().failed + (*traces)->GetStats().dropped, 4);
-  EXPECT_THAT(log_, HasSubstr("the last traces are lost"));
+  EXPECT_THAT(Logged(), HasSubstr("the last traces are lost"));
 }
 
 TEST_F(TracesTest, TheCollectorGetsThemAtTheEnd) {
@@ -84,7 +93,7 @@ TEST_F(TracesTest, TheCollectorGetsThemAtTheEnd) {
   EXPECT_THAT(body, HasSubstr(R"({"key":"service.name","value":{"stringValue":"fairlead"}})"));
   EXPECT_THAT(body, HasSubstr(R"({"key":"service.instance.id","value":{"stringValue":"me"}})"));
   EXPECT_TRUE(Json::Parse(body).ok());
-  EXPECT_THAT(log_, Not(HasSubstr("lost")));
+  EXPECT_THAT(Logged(), Not(HasSubstr("lost")));
 }
 
 }  // namespace
