@@ -61,9 +61,11 @@ Hook::Impl::Impl(HookOptions options, const Catalog* catalog, const Hook& hook)
       hook_(hook),
       backoff_({options_.backoff_initial, options_.backoff_max}),
       gathering_(options_.gathering_quiet, options_.gathering_max),
+      reports_(options_.request_prefix),
       rate_(options_.guard),
       guard_(options_.guard) {
   if (options_.provider.empty()) options_.enabled = false;
+  default_pool_.labels = options_.node_labels;
 }
 
 std::vector<model::OfferedNode> Hook::Impl::NodesOnOffer(

@@ -78,6 +78,10 @@ struct HookOptions {
   absl::Duration gathering_max = absl::Seconds(3);
   GuardOptions guard;  // rate of provisioning, and memory of purchases that did not help
   std::shared_ptr<DerivedNames> derived_names = nullptr;  // of requests and launch sets
+  // Of the names of requests; letters, digits and dashes. Machines with other names are others'.
+  std::string request_prefix = "fl-";
+  // Of each request, and of the nodes of the built-in pool.
+  model::StringMap node_labels = {};
 };
 
 // Checks that the provider is a known one, and that there is one if the hook is enabled.

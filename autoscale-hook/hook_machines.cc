@@ -265,6 +265,7 @@ void Hook::Impl::LearnOverhead(const StepContext& context) {
 model::NodeRequest Hook::Impl::RequestOf(const NodeUse& orphan, const StepContext& context) const {
   model::NodeRequest request;
   request.meta.name = orphan.node_request;
+  request.meta.labels = options_.node_labels;
   request.pool = orphan.pool;
   request.instance_type = orphan.instance_type;
   request.zone = orphan.zone;
@@ -298,7 +299,8 @@ void Hook::Impl::AdoptOrphans(StepContext& context) {
   }
   for (const NodeUse* node : context.nodes.orphans()) {
     // A node without the labels of our launches is an imitation and must not be touched.
-    const bool ours = IsOurName(node->node_request) && !node->instance_type.empty();
+    const bool ours =
+        IsOurName(node->node_request, options_.request_prefix) && !node->instance_type.empty();
     if (ours && ledger_.Find(node->node_request) == nullptr) {
       AdoptNode(*node, nullptr, context, seen);
     }

@@ -19,7 +19,7 @@ class ReportsTest : public HookTest {
     hook_->OnMachineReport({"kwok", TheName(), The().meta.uid, id, state, std::move(why)}, now_);
   }
   // A machine of a request that the hook has never seen.
-  void ReportLost(MachineState state, const std::string& name = "fl-old-1") {
+  void ReportLost(MachineState state, const std::string& name = "fl-01d1") {
     hook_->OnMachineReport({"kwok", name, "uid-old", "cloud://old", state, absl::OkStatus()}, now_);
   }
   StepOutput AfterGrace() {
@@ -140,7 +140,7 @@ TEST_F(ReportsTest, MachineWithoutARequestCountsAndIsEnded) {
   EXPECT_THAT(All<model::TerminateNode>(StepAndApply()), IsEmpty()) << "its request may come";
   const int lists = lists_;
   const StepOutput out = AfterGrace();
-  EXPECT_THAT(out.look_again, ElementsAre("fl-old-1"));
+  EXPECT_THAT(out.look_again, ElementsAre("fl-01d1"));
   EXPECT_EQ(lists_, lists + 1) << "nodes are listed before";
   const auto ends = All<model::TerminateNode>(out);
   ASSERT_EQ(ends.size(), 1u);
@@ -162,14 +162,14 @@ TEST_F(ReportsTest, MachineWithoutARequestIsKeptWhileAListShowsItsNode) {
 
 TEST_F(ReportsTest, MachineWithoutARequestAndWithANodeIsAdopted) {
   ReportLost(MachineState::kRunning);
-  nodes_["ip-1"] = Arrived("ip-1", "fl-old-1");
+  nodes_["ip-1"] = Arrived("ip-1", "fl-01d1");
   nodes_["ip-1"].instance_type = "g.1";
   nodes_["ip-1"].provider_id = "cloud://old";
   nodes_["ip-1"].needed = true;
   const StepOutput out = AfterGrace();
   EXPECT_THAT(out.look_again, IsEmpty());
   EXPECT_THAT(All<model::TerminateNode>(out), IsEmpty());
-  EXPECT_EQ(TheName(), "fl-old-1");
+  EXPECT_EQ(TheName(), "fl-01d1");
   StepAndApply();
   EXPECT_EQ(ThePhase(), Phase::kReady);
 }

@@ -20,6 +20,7 @@
 #include "core/config_groups.h"
 #include "core/config_provisioning.h"
 #include "core/config_remote_plugins.h"
+#include "core/config_shard.h"
 #include "core/config_tracing.h"
 #include "core/config_usage.h"
 #include "core/queue_provisioning.h"
@@ -392,6 +393,7 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
        {"reclaimMinRuntime", Span(&engine.reclaim_min_runtime)},
        {"reclaimResolveMethod", By(ReadReclaimMethod, engine)},
        {"reclaimRounding", By(ReadReclaimRounding, engine)},
+       {"shard", By(ReadShard, options.shard)},
        {"jobOrder", By(ReadJobOrder, options.state.job_order)},
        {"gangReservations", By(ReadGangReservations, engine.reservations)},
        {"queueDepth", By(ReadQueueDepth, engine)},
@@ -657,8 +659,10 @@ absl::StatusOr<Configuration> ReadConfiguration(const std::vector<std::string>& 
   }
   // Next to the lease, which the same rights permit.
   configuration.options.usage_store.ns = configuration.leader_election.ns;
-  configuration.options.usage_store.name =
-      absl::StrCat(configuration.leader_election.name, "-usage");
+  if (configuration.options.shard.has_value()) {
+    FAIRLEAD_RETURN_IF_ERROR(WithPlace(CheckShard(configuration.options), seen.fairlead_document));
+  }
+  SetShard(configuration.options.shard, configuration.leader_election.name, configuration.options);
   return configuration;
 }
 

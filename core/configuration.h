@@ -54,6 +54,7 @@
 //   gangReservations: {enabled: false, reserveAfter: 5m, minGPUs: 8, maxReservations: 8}
 //   gangBindingGrace: 60s
 //   podGroupSettle: 1s
+//   shard: {partitionLabelValue: gpu-a}   # "": objects without the label; left out: all
 //   grouping: {enabled: false, kinds: [{group: example.com, kind: Simulation, per: pod}]}
 //   events: true
 //   staleAfter: 60s
@@ -88,7 +89,7 @@ namespace fairlead::core {
 struct LeaderElectionSettings {
   bool enabled = true;
   // Of the Lease: the names in manifests/, so that a program started by hand never leads beside
-  // them.
+  // them. A shard's Lease is LeaseNameOf (core/shard.h).
   std::string ns = "fairlead", name = "fairlead";
   LeaseTimes times;
   friend bool operator==(const LeaderElectionSettings&, const LeaderElectionSettings&) = default;

@@ -139,26 +139,37 @@ void DecisionLoop::SetInputLog(InputLog* log) { impl_->input_log = log; }
 void DecisionLoop::Apply(const model::ClusterEvent& event) {
   if (impl_->input_log != nullptr) impl_->input_log->Applied(event);
   ++impl_->stats.events;
+  if (!impl_->shard.has_value()) return impl_->Apply(event);
+  impl_->shard->Apply(event, [this](const model::ClusterEvent& own) { impl_->Apply(own); });
+  // Owners may name a group that its users have moved to another shard.
+  const auto* upsert = std::get_if<model::Upsert>(&event);
+  if (upsert == nullptr) return;
+  if (const auto* group = std::get_if<model::PodGroup>(&upsert->object)) {
+    impl_->grouper.GroupSeen(*group);
+  }
+}
+
+void DecisionLoop::Impl::Apply(const model::ClusterEvent& event) {
   if (const auto* upsert = std::get_if<model::Upsert>(&event)) {
-    impl_->ApplyUpsert(*upsert);
+    ApplyUpsert(*upsert);
   } else if (const auto* removed = std::get_if<model::Delete>(&event)) {
-    impl_->ApplyDelete(*removed);
+    ApplyDelete(*removed);
   } else if (const auto* synced_kind = std::get_if<model::Synced>(&event)) {
-    if (impl_->unsynced.erase(synced_kind->kind) > 0) impl_->dirty = true;
-    impl_->DeviceKindSynced(*synced_kind);
-    impl_->VolumeKindSynced(*synced_kind);
+    if (unsynced.erase(synced_kind->kind) > 0) dirty = true;
+    DeviceKindSynced(*synced_kind);
+    VolumeKindSynced(*synced_kind);
     if (synced_kind->kind == model::Kind::kNamespace &&
-        impl_->state.SetNamespacesReadable(!synced_kind->missing).Any()) {
-      impl_->dirty = true;
+        state.SetNamespacesReadable(!synced_kind->missing).Any()) {
+      dirty = true;
     }
   } else if (const auto* report = std::get_if<model::UsageReport>(&event)) {
-    if (impl_->engine->TakeUsage(*report)) impl_->dirty = true;
+    if (engine->TakeUsage(*report)) dirty = true;
   } else if (const auto* progress = std::get_if<model::Progress>(&event)) {
-    if (progress->kind == model::Kind::kPod && impl_->nodes.PodsSeen(progress->resource_version)) {
-      impl_->dirty = true;
+    if (progress->kind == model::Kind::kPod && nodes.PodsSeen(progress->resource_version)) {
+      dirty = true;
     }
   } else {
-    impl_->answers.push_back(std::get<model::ActionResult>(event));
+    answers.push_back(std::get<model::ActionResult>(event));
   }
 }
 

@@ -37,6 +37,7 @@
 #include "core/reconcile/nominations.h"
 #include "core/reconcile/refusals.h"
 #include "core/reconcile/status_updater.h"
+#include "core/shard.h"
 #include "core/share_plugin.h"
 #include "core/unservable_demand.h"
 #include "core/usage_store.h"
@@ -98,9 +99,15 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
     bindings.Register(&volumes);
     bindings.Register(&pre_binds);
     if (loop_options.kai_status) kai_statuses.emplace(state, BackoffOf(loop_options));
+    if (loop_options.shard.has_value()) {
+      shard.emplace(*loop_options.shard, loop_options.state.scheduler_names,
+                    loop_options.state.reservation_namespace, loop_options.grouping.enabled);
+    }
   }
 
   // ---- events
+  // Of objects of the shard alone.
+  void Apply(const model::ClusterEvent& event);
   void ApplyUpsert(const model::Upsert& upsert);
   void ApplyDelete(const model::Delete& removed);
   void RequestChanged(const std::string& name);
@@ -293,6 +300,8 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   // The state has the pod afterwards, as it is or held back, unless it is withheld.
   state::Change FilePod(const model::Pod& pod, const PodGrouper::Answer& answer);
   state::Change FileGrouped(const model::Pod& pod);
+  // A pod of which its owners say that another shard has it.
+  state::Change FileForOther(const model::Pod& pod);
   // Reads and writes by which pods are grouped. Pods for which that ends are filed.
   void GroupPods(absl::Time now, StepResult& result);
   state::Change UpsertClaim(const model::ResourceClaim& claim);
@@ -391,7 +400,8 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   GroupAnnotations annotations;
   NativeGroups native_groups;
   std::optional<KaiStatuses> kai_statuses;  // if they are written
-  PodGrouper grouper{state, options.grouping, BackoffOf(options)};
+  std::optional<ShardFilter> shard;         // if there are others
+  PodGrouper grouper{state, options.grouping, options.shard, BackoffOf(options)};
   PreemptionAsks preemption_asks;
   ExtenderPlugin extenders;
   SharePlugin shares;

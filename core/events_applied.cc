@@ -169,6 +169,7 @@ state::Change DecisionLoop::Impl::FilePod(const model::Pod& pod, const PodGroupe
     }
     return {.capacity = nodes.PodsSeen(pod.meta.resource_version)};
   }
+  if (answer.other_shard) return FileForOther(pod);
   if (!answer.held_by.empty()) {
     model::Pod held = pod;
     held.held_by = answer.held_by;
@@ -176,6 +177,20 @@ state::Change DecisionLoop::Impl::FilePod(const model::Pod& pod, const PodGroupe
   }
   const state::Change change = FileGrouped(pod);
   if (answer.lone) bindings.IsLone(state.FindPod(pod.meta.ns, pod.meta.name));
+  return change;
+}
+
+state::Change DecisionLoop::Impl::FileForOther(const model::Pod& pod) {
+  state::Change change;
+  const state::PodId known = state.FindPod(pod.meta.ns, pod.meta.name);
+  if (known != state::kNoId && state.pod(known).ours) {
+    PodGoing(known);
+    change = state.RemovePod(pod.meta.ns, pod.meta.name, "");
+    held_back.PodGone(pod.meta.ns, pod.meta.name);
+  }
+  model::Pod other = pod;
+  other.scheduler_name = ShardFilter::kOtherShard;
+  change |= FileGrouped(other);
   return change;
 }
 

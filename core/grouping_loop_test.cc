@@ -1,6 +1,7 @@
 // The decision loop groups pods by their owners (core/pod_grouper.h): what it reads and writes, in
 // which order, and what it does not schedule meanwhile.
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -105,6 +106,111 @@ TEST_F(GroupingLoopTest, APodIsNotScheduledBeforeItsGroupIsKnownAndNamed) {
   EXPECT_THAT(BoundIn(Step(11)), IsEmpty()) << "the gang needs two";
   Put(Named(OfJob("b")));
   EXPECT_THAT(BoundIn(Step(11)), SizeIs(2));
+}
+
+// The label stands on the owner alone, as KAI's users have it.
+class GroupingShardTest : public GroupingLoopTest {
+ protected:
+  static constexpr char kJobOfA[] =
+      R"({"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","uid":"u-j",)"
+      R"("labels":{"kai.scheduler/node-pool":"a"},)"
+      R"("annotations":{"kai.scheduler/batch-min-member":"2"}},)"
+      R"("spec":{"parallelism":2}})";
+  void Start(const std::string& shard) {
+    options_.shard = Shard{shard};
+    Restart();
+    SyncAll();
+    for (const std::string pool : {"", "a"}) {
+      Put(Labelled(MakeQueue(absl::StrCat("q", pool), "", kUnlimited, kUnlimited), pool));
+      Put(Labelled(MakeNode(absl::StrCat("n", pool), 8), pool));
+    }
+  }
+  template <typename T>
+  static T Labelled(T object, const std::string& pool) {
+    if (!pool.empty()) object.meta.labels.Set(model::kNodePoolLabel, pool);
+    return object;
+  }
+  static model::Pod OfA(const std::string& name) {
+    model::Pod pod = OfJob(name);
+    pod.meta.labels.Set(model::kQueueLabel, "qa");
+    return pod;
+  }
+};
+
+TEST_F(GroupingShardTest, TheShardThatTheOwnerNamesMakesTheGroup) {
+  for (const std::string shard : {"", "a"}) {
+    SCOPED_TRACE(absl::StrCat("shard \"", shard, "\""));
+    Start(shard);
+    Put(OfA("a"));
+    Put(OfA("b"));
+    StepResult result = Step(10);
+    AnswerRead(result, kJobOfA);
+    result = Step(10);
+    const auto groups = Of<model::WritePodGroup>(result);
+    ASSERT_THAT(groups, SizeIs(shard == "a" ? 1 : 0));
+    if (shard == "a") {
+      EXPECT_EQ(groups[0].group->meta.labels.Get(model::kNodePoolLabel), "a");
+      AnswerOne<model::WritePodGroup>(result, absl::OkStatus());
+    }
+    model::PodGroup group = Labelled(GroupOfJob(2), "a");
+    group.queue = "qa";
+    Put(group);
+    EXPECT_THAT(Of<model::SetPodGroup>(Step(11)), SizeIs(shard == "a" ? 2 : 0));
+    Put(Named(OfA("a")));
+    Put(Named(OfA("b")));
+    std::set<std::string> nodes;
+    for (const auto& bind : Of<model::BindPod>(Step(12))) nodes.insert(bind.node);
+    EXPECT_EQ(nodes, shard == "a" ? std::set<std::string>{"na"} : std::set<std::string>());
+    for (int64_t at = 13; at < 40; ++at) {
+      EXPECT_THAT(Of<model::SetPodUnschedulable>(Step(at)), IsEmpty());
+    }
+  }
+}
+
+// Only the shard that the pod's own label names tells of it meanwhile.
+TEST_F(GroupingShardTest, UntilTheOwnerIsReadOneShardTellsOfThePod) {
+  for (const std::string shard : {"", "a"}) {
+    Start(shard);
+    Put(OfA("a"));
+    bool told = false;
+    for (int64_t at = 10; at < 20; ++at) {
+      const StepResult result = Step(at);
+      for (size_t i = 0; i < result.actions.size(); ++i) {
+        if (std::holds_alternative<model::ReadObject>(result.actions[i].what)) {
+          Answer(result, i, absl::UnavailableError("no answer"));
+        }
+      }
+      told |= !Of<model::SetPodUnschedulable>(result).empty();
+    }
+    EXPECT_EQ(told, shard.empty());
+  }
+}
+
+TEST_F(GroupingShardTest, ALonePodIsOfTheShardOfItsOwnLabel) {
+  for (const std::string shard : {"", "a"}) {
+    Start(shard);
+    Put(Labelled(OfA("p"), "a"));
+    StepResult result = Step(10);
+    AnswerRead(result, kSingle);
+    EXPECT_THAT(BoundIn(Step(10)), SizeIs(shard == "a" ? 1 : 0));
+    Put(Labelled(OfA("p"), "a"));  // another look changes nothing
+    EXPECT_THAT(BoundIn(Step(11)), IsEmpty());
+  }
+}
+
+// Its users have moved the group: the owner's shard puts the pods into it, and the group's has
+// them.
+TEST_F(GroupingShardTest, AGroupThatItsUsersHaveMovedKeepsItsShard) {
+  Start("a");
+  Put(Labelled(GroupOfJob(2), "b"));
+  Put(OfA("a"));
+  StepResult result = Step(10);
+  AnswerRead(result, kJobOfA);
+  result = Step(10);
+  EXPECT_THAT(Of<model::WritePodGroup>(result), IsEmpty());
+  EXPECT_THAT(Of<model::SetPodGroup>(result), SizeIs(1));
+  Put(Named(OfA("a")));
+  EXPECT_THAT(BoundIn(Step(12)), IsEmpty());
 }
 
 TEST_F(GroupingLoopTest, ALonePodIsBoundWithoutAGroupAndWithoutTimeToSettle) {

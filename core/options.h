@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "core/reconcile/bindings.h"
 #include "core/reconcile/evictions.h"
 #include "core/reconcile/refusals.h"
+#include "core/shard.h"
 #include "grouping/table.h"
 #include "scheduler/engine/engine.h"
 #include "scheduler/framework/framework.h"
@@ -48,6 +50,7 @@ struct GroupingOptions {
 struct Options {
   // The texts that ReadConfiguration() made this of; empty: none.
   std::vector<std::string> documents;
+  std::optional<Shard> shard;  // absent: the whole cluster
   state::StateOptions state;
   engine::EngineOptions engine;
   hook::HookOptions hook;

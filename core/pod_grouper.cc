@@ -92,20 +92,30 @@ bool PodGrouper::IsOurs(const model::Pod& pod) const {
   return std::find(ours.begin(), ours.end(), pod.scheduler_name) != ours.end();
 }
 
-bool PodGrouper::Waits(const model::Pod& pod) const {
-  return IsOurs(pod) && pod.node_name.empty() && !pod.meta.deletion.has_value() &&
+bool PodGrouper::MayWait(const model::Pod& pod) {
+  return pod.node_name.empty() && !pod.meta.deletion.has_value() &&
          model::GroupNameOf(pod).empty() && pod.phase == model::PodPhase::kPending;
 }
 
+bool PodGrouper::Waits(const model::Pod& pod) const { return IsOurs(pod) && MayWait(pod); }
+
 // ---- events -------------------------------------------------------------------------------------
+
+PodGrouper::Passed PodGrouper::PassedAs(const model::Pod& pod,
+                                        const grouping::Grouping& grouping) const {
+  using Kind = grouping::Grouping::Kind;
+  const bool grouped = grouping.kind == Kind::kGroup;
+  return {pod.meta.uid, grouping.kind == Kind::kLone,
+          IsOfOtherShard(grouped ? grouping.group.meta : pod.meta)};
+}
 
 std::optional<PodGrouper::Passed> PodGrouper::PassesUnread(const model::Pod& pod) const {
   OwnerCache::Keys looked;
   const absl::StatusOr<grouping::Grouping> grouping = GroupOf(pod, absl::InfiniteFuture(), looked);
   if (!grouping.ok()) return std::nullopt;
-  if (grouping->kind == grouping::Grouping::Kind::kLone) return Passed{pod.meta.uid, true};
-  if (grouping->kind == grouping::Grouping::Kind::kForeign) return Passed{pod.meta.uid, false};
-  return std::nullopt;
+  using Kind = grouping::Grouping::Kind;
+  if (grouping->kind != Kind::kLone && grouping->kind != Kind::kForeign) return std::nullopt;
+  return PassedAs(pod, *grouping);
 }
 
 PodGrouper::Answer PodGrouper::AnswerOf(const PodRow& row) {
@@ -117,7 +127,7 @@ PodGrouper::Answer PodGrouper::PodSeen(const model::Pod& pod) {
   const std::string key = model::Key(pod.meta);
   const bool waits = Waits(pod);
   if (const auto passed = passed_.find(key); passed != passed_.end()) {
-    if (waits && passed->second.uid == pod.meta.uid) return {.lone = passed->second.lone};
+    if (waits && passed->second.uid == pod.meta.uid) return passed->second.AsAnswer();
     passed_.erase(passed);
   }
   if (const auto found = pods_.find(key);
@@ -134,7 +144,7 @@ PodGrouper::Answer PodGrouper::PodSeen(const model::Pod& pod) {
   if (const std::optional<Passed> passed = PassesUnread(pod)) {
     passed_[key] = *passed;
     Drop(key);
-    return {.lone = passed->lone};
+    return passed->AsAnswer();
   }
   if (made) {
     new_.insert(key);
@@ -142,6 +152,7 @@ PodGrouper::Answer PodGrouper::PodSeen(const model::Pod& pod) {
     // What the state has already is not taken from it.
     const state::PodId known = state_.FindPod(pod.meta.ns, pod.meta.name);
     row.quiet = known == state::kNoId || state_.pod(known).uid != pod.meta.uid;
+    row.shown_later = !IsOfOtherShard(pod.meta);
   } else {
     again_.insert(key);
   }
@@ -297,8 +308,9 @@ std::optional<PodGrouper::Answer> PodGrouper::Evaluate(const std::string& key, P
     LeaveGroup(key, row);
     owners_.ReadSoon(row.objects);
     row.held_by = WhyNoGroup(grouping.status());
-  } else if (grouping->kind == Kind::kLone || grouping->kind == Kind::kForeign) {
-    return Answer{.lone = grouping->kind == Kind::kLone};
+  } else if (grouping->kind == Kind::kLone || grouping->kind == Kind::kForeign ||
+             (grouping->kind == Kind::kGroup && IsOfOtherShard(grouping->group.meta))) {
+    return PassedAs(row.pod, *grouping).AsAnswer();
   } else if (grouping->kind == Kind::kNeeds) {
     owners_.Want(grouping->needs, user, OwnerCache::Reason::kAwaited, now);
     const absl::Status problem = owners_.ProblemOf(grouping->needs);
@@ -399,7 +411,7 @@ void PodGrouper::TakeTime(absl::Time now) {
   for (const std::string& key : std::exchange(new_, {})) {
     PodRow& row = pods_.at(key);
     row.since = now;
-    if (row.quiet) quiet_.emplace(now + kQuiet, key);
+    if (row.quiet && row.shown_later) quiet_.emplace(now + kQuiet, key);
     again_.insert(key);
   }
   while (!quiet_.empty() && quiet_.begin()->first <= now) {
@@ -420,7 +432,7 @@ std::vector<PodGrouper::Decided> PodGrouper::EvaluatePods(absl::Time now) {
     if (!answer.has_value()) continue;
     decided.push_back({row.pod, *answer});
     if (!answer->held_by.empty()) continue;
-    passed_[key] = {row.pod.meta.uid, answer->lone};
+    passed_[key] = {row.pod.meta.uid, answer->lone, answer->other_shard};
     Drop(key);
   }
   return decided;

@@ -14,6 +14,10 @@
 // owners if it is ours (owned_groups.h). They are read again (owner_cache.h) now and then, and when
 // one of its pods goes.
 //
+// In a shard (shard.h) a pod that waits belongs to the shard of its future PodGroup, which makes
+// the group; if it is alone, to that of its own label. Until that is known it is withheld from
+// shards that its own label does not name.
+//
 // Ownership: borrows the state. Thread-safety: the owner's thread. Determinism: in the order of
 // names. Complexity: PodSeen O(owners * log objects + what the row reads); Step O(what is due).
 #pragma once
@@ -31,6 +35,7 @@
 #include "core/options.h"
 #include "core/owned_groups.h"
 #include "core/owner_cache.h"
+#include "core/shard.h"
 #include "grouping/grouping.h"
 #include "scheduler/model/action.h"
 #include "scheduler/model/cluster_event.h"
@@ -43,9 +48,12 @@ class PodGrouper {
   static constexpr absl::Duration kQuiet = absl::Seconds(2);
   static constexpr char kName[] = "Grouping";  // in verdicts
 
-  PodGrouper(const state::ClusterState& state, const GroupingOptions& options, Backoff backoff)
+  // `shard`: of the process, if it has one.
+  PodGrouper(const state::ClusterState& state, const GroupingOptions& options,
+             std::optional<Shard> shard, Backoff backoff)
       : state_(state),
         options_(options),
+        shard_(std::move(shard)),
         rules_{.backoff = backoff, .unseen = backoff},
         owners_(options.reads_per_second, backoff),
         groups_(state, backoff) {}
@@ -55,7 +63,10 @@ class PodGrouper {
     bool withheld = false;     // the state is not to have it yet
     std::string held_by = {};  // not empty: the state is to have it with this
     bool lone = false;         // it is known that no group will come
+    bool other_shard = false;  // it belongs to one
   };
+  // Whether a pod of ours may still be put into a group.
+  static bool MayWait(const model::Pod& pod);
   // Call it before the state has the pod.
   Answer PodSeen(const model::Pod& pod);
   // Call it before the state removes the pod. An empty uid: whichever is there.
@@ -85,6 +96,7 @@ class PodGrouper {
     model::Pod pod;
     std::optional<absl::Time> since;  // of the first step that knew it
     bool quiet = true;                // withheld
+    bool shown_later = true;          // it is quiet for kQuiet at most
     std::string held_by, shown;       // why it waits; what the state has
     std::string group, sub_group;     // once that is known
     OwnerCache::Keys objects;         // that its group depends on
@@ -100,6 +112,8 @@ class PodGrouper {
   struct Passed {
     std::string uid;
     bool lone = false;
+    bool other_shard = false;
+    [[nodiscard]] Answer AsAnswer() const { return {.lone = lone, .other_shard = other_shard}; }
   };
   class Lookup;
 
@@ -111,6 +125,11 @@ class PodGrouper {
                                              OwnerCache::Keys& objects) const;
 
   // ---- pods
+  [[nodiscard]] bool IsOfOtherShard(const model::ObjectMeta& meta) const {
+    return shard_.has_value() && !shard_->Has(meta);
+  }
+  // Of a pod of which it is known what it belongs to.
+  [[nodiscard]] Passed PassedAs(const model::Pod& pod, const grouping::Grouping& grouping) const;
   // What is known without any read. Nothing: it waits.
   std::optional<Passed> PassesUnread(const model::Pod& pod) const;
   [[nodiscard]] static Answer AnswerOf(const PodRow& row);
@@ -141,6 +160,7 @@ class PodGrouper {
 
   const state::ClusterState& state_;
   const GroupingOptions options_;
+  const std::optional<Shard> shard_;
   const WriteAttempts::Rules rules_;
   OwnerCache owners_;
   OwnedGroups groups_;

@@ -129,7 +129,7 @@ class PodGrouperTest : public ::testing::Test {
   }
 
   state::ClusterState state_{Ours()};
-  PodGrouper grouper_{state_, On(), {absl::Seconds(1), absl::Seconds(60)}};
+  PodGrouper grouper_{state_, On(), std::nullopt, {absl::Seconds(1), absl::Seconds(60)}};
   std::vector<PodGrouper::Decided> decided_;
   std::optional<model::ReadObject> read_;
 };

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "core/config_shard.h"
 #include "core/configuration.h"
 
 namespace fairlead::journal {
@@ -37,6 +38,11 @@ Player::ReadOptions Player::FromDocuments(framework::RegistryPtr plugins) {
     }
     core::Options& options = read->options;
     options.state.scheduler_names = start.scheduler_names;
+    std::optional<core::Shard> shard;
+    if (start.shard.has_value()) shard = core::Shard{*start.shard};
+    core::SetShard(shard, start.usage_name, options);
+    // A redaction has renamed what a shard's prefix is derived from.
+    options.hook.request_prefix = start.request_prefix;
     options.usage_store.ns = start.usage_ns;
     options.usage_store.name = start.usage_name;
     return std::move(options);

@@ -32,6 +32,9 @@ struct Start {
   std::string usage_ns = {}, usage_name = {};     // of core::UsageStoreOptions
   std::vector<hook::InstanceType> types = {};     // of the catalogue
   bool continues = false;  // with what the hook of the former loop had learned
+  // As in force, likewise: core::Shard::label_value, and hook::HookOptions::request_prefix.
+  std::optional<std::string> shard = {};
+  std::string request_prefix = "fl-";
 };
 struct Applied {
   model::ClusterEvent event;

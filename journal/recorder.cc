@@ -14,7 +14,11 @@ void Recorder::Started(const core::Options& options, const hook::Catalog& catalo
                      .usage_ns = options.usage_store.ns,
                      .usage_name = options.usage_store.name,
                      .types = catalog.types(),
-                     .continues = continues}));
+                     .continues = continues,
+                     .shard = options.shard.has_value()
+                                  ? std::optional<std::string>(options.shard->label_value)
+                                  : std::nullopt,
+                     .request_prefix = options.hook.request_prefix}));
 }
 
 void Recorder::Applied(const model::ClusterEvent& event) { sink_(EncodeApplied(event)); }

@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "core/config_shard.h"
 #include "core/decision_loop.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -36,23 +37,22 @@ constexpr char kAcmeDocument[] = R"({"apiVersion":"config.fairlead.dev/v1alpha1"
   "metricsBindAddress":"metrics.acme.example:8080"})";
 
 bool IsPublic(absl::string_view text) {
-  static const std::set<std::string>& texts =
-      *new std::set<std::string>{"kai.scheduler/queue",
-                                 "kubernetes.io/hostname",
-                                 "pod-group-name",
-                                 "fairlead.dev/verdict",
-                                 "topology.kubernetes.io/zone",
-                                 "us-east-1a",
-                                 "fairlead.dev/node-request",
-                                 "nvidia.com/gpu"};
+  static const std::set<std::string>& texts = *new std::set<std::string>{
+      "kai.scheduler/queue", "kai.scheduler/node-pool",   "kubernetes.io/hostname",
+      "pod-group-name",      "fairlead.dev/verdict",      "topology.kubernetes.io/zone",
+      "us-east-1a",          "fairlead.dev/node-request", "nvidia.com/gpu"};
   return texts.contains(std::string(text));
 }
 
 class RedactionTest : public ::testing::Test {
  protected:
-  void Begin() {
-    absl::StatusOr<core::Options> options =
-        Read()(Start{.documents = {kAcmeDocument}, .scheduler_names = {"acme-scheduler"}});
+  void Begin(const std::optional<core::Shard>& shard = std::nullopt) {
+    Start start{.documents = {kAcmeDocument}, .scheduler_names = {"acme-scheduler"}};
+    if (shard.has_value()) {
+      start.shard = shard->label_value;
+      start.request_prefix = core::RequestPrefixOf(&*shard);
+    }
+    absl::StatusOr<core::Options> options = Read()(start);
     ASSERT_TRUE(options.ok()) << options.status();
     auto loop = core::DecisionLoop::Make(*options, &hook::Catalog::BuiltIn());
     ASSERT_TRUE(loop.ok()) << loop.status();
@@ -133,6 +133,55 @@ TEST_F(RedactionTest, DecidesTheSameWithoutNames) {
   for (const char* word : {"kai.scheduler/queue", "us-east-1a", "NVIDIA-H100-80GB-HBM3", "kwok"}) {
     EXPECT_TRUE(absl::StrContains(bytes, word)) << word;
   }
+}
+
+// The value of its label is a tenant's word, and the names of its machines follow from it.
+TEST_F(RedactionTest, AShardKeepsItsObjectsAndItsMachines) {
+  const core::Shard shard{"acme-pool"};
+  Begin(shard);
+  const auto put = [&](auto object) {
+    object.meta.labels.Set(model::kNodePoolLabel, shard.label_value);
+    Put(object);
+  };
+  put(MakeQueue("acme-vision", "", model::kUnlimited, model::kUnlimited));
+  for (const char* name : {"gpu-host-7.acme.example", "gpu-host-8.acme.example"}) {
+    model::Node node = MakeNode(name, 2);
+    node.meta.labels.Set("acme.example/rack", "rack-17");
+    if (std::string(name) == "gpu-host-8.acme.example") {
+      put(node);
+    } else {
+      Put(node);
+    }
+  }
+  for (const model::Kind kind : model::kAllKinds) loop_->Apply(model::Synced{kind});
+  put(Pod("train-jane", 1));
+  for (const std::string& name : {absl::StrCat(core::RequestPrefixOf(&shard), "0123456789abcdef"),
+                                  std::string("fl-fedcba9876543210")}) {
+    hook::MachineReport report;
+    report.provider = "kwok";
+    report.request_name = name;
+    report.request_uid = absl::StrCat("uid-", name);
+    report.machine_id = absl::StrCat("kwok://", name);
+    report.state = hook::MachineState::kRunning;
+    loop_->MachineReported(report);
+  }
+  int bound = 0, ended = 0;
+  for (int i = 0; i < 60; ++i) {
+    const core::StepResult step = loop_->Step(At(10 + 5 * i));
+    if (loop_->AwaitedNodeList() > 0) {
+      loop_->NodesListed(loop_->AwaitedNodeList(), std::vector<hook::ListedNode>());
+    }
+    for (const model::Action& action : step.actions) {
+      bound += std::holds_alternative<model::BindPod>(action.what) ? 1 : 0;
+      ended += std::holds_alternative<model::TerminateNode>(action.what) ? 1 : 0;
+      loop_->Apply(model::ActionResult{action.id, absl::OkStatus()});
+    }
+  }
+  EXPECT_EQ(bound, 1);
+  EXPECT_EQ(ended, 1);
+  const auto totals = Redacted();
+  ASSERT_TRUE(totals.ok()) << totals.status();
+  EXPECT_EQ(testing::WhyBad(records_, files_.redacted().front(), Read(), IsPublic), "");
 }
 
 // A leader finds a verdict that is true. It does not write it again, and neither does the loop

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "core/config_shard.h"
 #include "core/configuration.h"
 #include "core/decision_loop.h"
 #include "gmock/gmock.h"
@@ -30,6 +31,7 @@ class ReplayTest : public ::testing::Test {
     auto read = core::ReadConfiguration({kDocument});
     ASSERT_TRUE(read.ok()) << read.status();
     read->options.state.scheduler_names = {"mine"};
+    core::SetShard(shard_, "fairlead", read->options);
     auto loop = core::DecisionLoop::Make(read->options, &hook::Catalog::BuiltIn());
     ASSERT_TRUE(loop.ok()) << loop.status();
     if (continues) (*loop)->Continue(*loop_);
@@ -69,6 +71,7 @@ class ReplayTest : public ::testing::Test {
   }
   static Player NewPlayer() { return Player(Player::FromDocuments(plugins::BuiltIn())); }
 
+  std::optional<core::Shard> shard_;  // as a flag says it
   std::vector<std::string> records_;
   Recorder recorder_{"0.1", [this](std::string record) { records_.push_back(std::move(record)); }};
   std::unique_ptr<core::DecisionLoop> loop_;
@@ -84,6 +87,21 @@ TEST_F(ReplayTest, DecidesTheSame) {
   EXPECT_GE(player.totals().actions, 2);
   EXPECT_EQ(player.totals().first, At(10));
   EXPECT_EQ(player.totals().last, At(20));
+}
+
+// The configuration does not say what a flag said.
+TEST_F(ReplayTest, AShardOfAFlagIsRecorded) {
+  records_.clear();
+  shard_ = core::Shard{""};
+  Begin(/*continues=*/false);
+  model::Node other = MakeNode("a", 8);
+  other.meta.labels.Set(model::kNodePoolLabel, "gpu-a");
+  Put(other);
+  Day();
+  Player player = NewPlayer();
+  ASSERT_TRUE(Play(player).ok());
+  EXPECT_FALSE(player.difference().has_value());
+  EXPECT_GE(player.totals().actions, 2);
 }
 
 TEST_F(ReplayTest, ANewConfigurationContinues) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "absl/strings/match.h"
+#include "absl/strings/strip.h"
 #include "autoscale-hook/machines/step_context.h"
 #include "autoscale-hook/provisioning/failure.h"
 
@@ -52,10 +52,11 @@ std::pair<std::string, std::string> KeyOf(const MachineReport& report) {
 
 }  // namespace
 
-bool IsOurName(const std::string& name) {
-  return absl::StartsWith(name, "fl-") && std::all_of(name.begin(), name.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-         });
+bool IsOurName(absl::string_view name, absl::string_view prefix) {
+  if (!absl::ConsumePrefix(&name, prefix)) return false;
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+  });
 }
 
 void MachineReports::Take(const MachineReport& report, MachineLedger& ledger, absl::Time now) {
@@ -63,7 +64,7 @@ void MachineReports::Take(const MachineReport& report, MachineLedger& ledger, ab
       ledger.FindReported(report.request_name, report.request_uid, report.machine_id);
   if (machine == nullptr) {
     // A name that we do not give is another program's machine.
-    if (report.state == MachineState::kGone || !IsOurName(report.request_name)) {
+    if (report.state == MachineState::kGone || !IsOurName(report.request_name, prefix_)) {
       unclaimed_.erase(KeyOf(report));
     } else {
       unclaimed_.try_emplace(KeyOf(report), Unclaimed{report, now}).first->second.last = report;

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "autoscale-hook/machines/machine_ledger.h"
 #include "autoscale-hook/machines/machine_report.h"
@@ -30,11 +31,15 @@ struct StepContext;
 
 inline constexpr absl::Duration kUnclaimedGrace = absl::Minutes(1);
 
-// True for names that this program gives to NodeRequests. A label or a provider may say any name.
-bool IsOurName(const std::string& name);
+// True for names that this process gives to NodeRequests: the prefix, then letters and digits. A
+// label or a provider may say any name, and another shard's prefix may begin as ours does.
+bool IsOurName(absl::string_view name, absl::string_view prefix);
 
 class MachineReports {
  public:
+  // `prefix`: of the names of requests.
+  explicit MachineReports(std::string prefix) : prefix_(std::move(prefix)) {}
+
   void Take(const MachineReport& report, MachineLedger& ledger, absl::Time now);
   // At the begin of a Step, before the rows are looked at. `orphans`: registered nodes of requests
   // without a row, which are adopted in another way. The names of machines that are lost from now
@@ -47,6 +52,7 @@ class MachineReports {
     MachineReport last;
     absl::Time since;
   };
+  std::string prefix_;
   std::map<std::pair<std::string, std::string>, Unclaimed> unclaimed_;  // by provider, uid or id
 };
 

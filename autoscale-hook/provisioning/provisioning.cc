@@ -26,12 +26,13 @@ constexpr size_t kMaxReasonWorkloads = 20;
 constexpr absl::string_view kRateIsUsedUp = "the rate of provisioning is used up; will be retried";
 constexpr char kCouldBeServed[] = "nodes can be provisioned for it now; will be retried";
 
-std::string RequestName(const Offer& offer, const std::string& workload, int64_t ordinal) {
+std::string RequestName(const std::string& prefix, const Offer& offer, const std::string& workload,
+                        int64_t ordinal) {
   StableHash hash;
   hash.Add(offer.type->name).Add(offer.pool->meta.name).Add(offer.zone);
   hash.Add(static_cast<int64_t>(offer.spot)).Add(workload).Add(ordinal);
   if (offer.reservation != nullptr) hash.Add(offer.reservation->name);
-  return absl::StrCat("fl-", hash.Hex());
+  return absl::StrCat(prefix, hash.Hex());
 }
 
 // A whole plan under what the hook has learned, as Hook::Impl::GuardedPlacement.
@@ -147,9 +148,10 @@ model::NodeRequest Hook::Impl::NewRequest(const Offer& offer, const std::string&
   int64_t& ordinal = ordinals_[{offer.type->name, request.pool, offer.zone, offer.spot,
                                 request.reservation, first}];
   do {
-    request.meta.name =
-        UsedName(options_.derived_names.get(), RequestName(offer, first, ordinal++));
+    request.meta.name = UsedName(options_.derived_names.get(),
+                                 RequestName(options_.request_prefix, offer, first, ordinal++));
   } while (!ledger_.IsFree(request.meta.name));
+  request.meta.labels = options_.node_labels;
   SetGpuLabels(*offer.type, request);
   SetAnnounced(UsableNode(offer, "").allocatable, request);
   return request;

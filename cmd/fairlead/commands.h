@@ -87,7 +87,9 @@ struct RunFlags {
   CommonFlags common;
   bool leader_elect = true, leader_elect_given = false;
   std::vector<std::string> scheduler_names;  // empty: as configured
-  std::string identity;                      // empty: host name and a random part
+  // Of core::Shard: the process runs these. None: the one that is configured, or the whole cluster.
+  std::vector<std::string> partition_label_values;
+  std::string identity;  // empty: host name and a random part
   std::string log_level = "info", log_format = "logfmt";
   std::string audit_log;             // a file; empty: none, "-": standard output
   std::string journal;               // a folder; empty: none is recorded

@@ -1,5 +1,7 @@
 #include "cmd/fairlead/health.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
@@ -47,6 +49,16 @@ server::Response ReadyResponse(bool alive, const AppStats& stats) {
   }
   absl::StrAppend(&response.body, stats.leader ? "leader\n" : "standby\n");
   return response;
+}
+
+server::Response HealthOf(const std::vector<ShardHealth>& shards) {
+  server::Response all;
+  for (const ShardHealth& each : shards) {
+    all.status = std::max(all.status, each.response.status);
+    if (each.shard.has_value()) absl::StrAppend(&all.body, "shard \"", *each.shard, "\":\n");
+    all.body += each.response.body;
+  }
+  return all;
 }
 
 }  // namespace fairlead::cmd

@@ -58,5 +58,14 @@ TEST(HealthTest, NotReadyBeforeTheFirstListAndWhileStale) {
   EXPECT_THAT(ReadyResponse(true, stats).body, HasSubstr("[+]watch-Node ok"));
 }
 
+TEST(HealthTest, OneShardThatIsNotWellSpeaksForAll) {
+  const server::Response well = ReadyResponse(true, Healthy()), ill = ReadyResponse(true, {});
+  EXPECT_EQ(HealthOf({{std::nullopt, well}}).body, well.body);
+  const server::Response all = HealthOf({{"", well}, {"gpu-a", ill}});
+  EXPECT_EQ(all.status, 503);
+  EXPECT_EQ(all.body, "shard \"\":\n" + well.body + "shard \"gpu-a\":\n" + ill.body);
+  EXPECT_EQ(HealthOf({{"", well}, {"gpu-a", well}}).status, 200);
+}
+
 }  // namespace
 }  // namespace fairlead::cmd

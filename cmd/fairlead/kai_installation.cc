@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "cmd/fairlead/config_file.h"
 #include "kube/codec/codec.h"
 #include "kube/transport/http.h"
@@ -222,6 +223,31 @@ void ReadFairleadFile(const Json& config_map, FairleadInstallation& out) {
   out.scheduler_names = read->options.state.scheduler_names;
   out.grouping = read->options.grouping.enabled;
   out.kai_status = read->options.kai_status;
+  // Flags go before it.
+  const std::optional<core::Shard>& shard = read->options.shard;
+  if (shard.has_value() && out.shards.empty()) out.shards.insert(shard->label_value);
+}
+
+std::vector<std::string> WordsOf(const Json& container) {
+  std::vector<std::string> words;
+  for (const char* list : {"command", "args"}) {
+    for (const Json& word : ItemsAt(container, {list})) words.push_back(word.text());
+  }
+  return words;
+}
+
+// Of the flag, as "--flag=VALUE" or in two words.
+void ReadShardFlags(const std::vector<std::string>& words, std::set<std::string>& shards) {
+  static constexpr absl::string_view kFlag = "--partition-label-value";
+  for (size_t i = 0; i < words.size(); ++i) {
+    absl::string_view word = words[i];
+    if (!absl::ConsumePrefix(&word, kFlag)) continue;
+    if (absl::ConsumePrefix(&word, "=")) {
+      shards.insert(std::string(word));
+    } else if (word.empty() && i + 1 < words.size()) {
+      shards.insert(words[i + 1]);
+    }
+  }
 }
 
 }  // namespace
@@ -262,6 +288,9 @@ FairleadInstallation FindFairlead(const std::vector<Json>& deployments) {
   FairleadInstallation found;
   for (const Json& deployment : deployments) {
     if (deployment.TextAt({"metadata", "labels", kFairleadLabel}) != "fairlead") continue;
+    for (const Json& container : ItemsAt(deployment, {"spec", "template", "spec", "containers"})) {
+      ReadShardFlags(WordsOf(container), found.shards);
+    }
     if (!found.name.empty()) continue;
     found.ns = MetaNamespace(deployment);
     found.name = MetaName(deployment);
@@ -271,10 +300,7 @@ FairleadInstallation FindFairlead(const std::vector<Json>& deployments) {
       }
     }
     for (const Json& container : ItemsAt(deployment, {"spec", "template", "spec", "containers"})) {
-      std::vector<std::string> words;
-      for (const char* list : {"command", "args"}) {
-        for (const Json& word : ItemsAt(container, {list})) words.push_back(word.text());
-      }
+      const std::vector<std::string> words = WordsOf(container);
       const auto flag = std::find(words.begin(), words.end(), "--config");
       if (flag == words.end() || flag + 1 == words.end()) continue;
       found.key = std::vector<std::string>(absl::StrSplit(*(flag + 1), '/')).back();

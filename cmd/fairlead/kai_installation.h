@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,7 @@ struct FairleadInstallation {
   std::string problem;          // why the file cannot be read
   std::vector<std::string> scheduler_names;
   bool grouping = false, kai_status = false;
+  std::set<std::string> shards;  // label values (core::Shard); none: it has the whole cluster
 };
 
 struct KaiInstallation {

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -48,6 +49,9 @@ class Logger {
 
   // The clock outlives the logger.
   Logger(const Clock* clock, LogLevel level, Sink sink, LogFormat format = LogFormat::kLogfmt);
+  // One for the same sink whose lines also have these pairs. Each locks for itself, so the sink
+  // then takes lines of several threads at once.
+  [[nodiscard]] Logger With(Pairs always) const;
   [[nodiscard]] bool Enabled(LogLevel level) const { return level >= level_; }
   void Log(LogLevel level, absl::string_view message, Pairs pairs = {});
   void Debug(absl::string_view message, Pairs pairs = {}) { Log(LogLevel::kDebug, message, pairs); }
@@ -58,10 +62,14 @@ class Logger {
   void Error(absl::string_view message, Pairs pairs = {}) { Log(LogLevel::kError, message, pairs); }
 
  private:
+  using Always = std::vector<std::pair<std::string, Value>>;
+  Logger(const Clock* clock, LogLevel level, Sink sink, LogFormat format, Always always);
+
   const Clock* clock_;
   const LogLevel level_;
   const Sink sink_;
   const LogFormat format_;
+  const Always always_;
   std::mutex mutex_;
 };
 
@@ -70,6 +78,7 @@ std::string LogTime(absl::Time at);
 
 // Formats a line, with its newline.
 std::string LogLine(absl::Time at, LogLevel level, absl::string_view message,
-                    Logger::Pairs pairs = {}, LogFormat format = LogFormat::kLogfmt);
+                    Logger::Pairs pairs = {}, LogFormat format = LogFormat::kLogfmt,
+                    const std::vector<std::pair<std::string, Logger::Value>>& more = {});
 
 }  // namespace fairlead::cmd

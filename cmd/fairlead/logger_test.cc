@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/match.h"
+
 namespace fairlead::cmd {
 namespace {
 
@@ -37,6 +39,18 @@ TEST(LoggerTest, Formats) {
   EXPECT_EQ(*ParseLogFormat("json"), LogFormat::kJson);
   EXPECT_EQ(*ParseLogFormat("logfmt"), LogFormat::kLogfmt);
   EXPECT_EQ(ParseLogFormat("xml").status().message(), "log format \"xml\": must be logfmt or json");
+}
+
+TEST(LoggerTest, SomeHavePairsInAllLines) {
+  FakeClock clock(absl::FromUnixSeconds(0));
+  std::string line;
+  const Logger logger(&clock, LogLevel::kInfo,
+                      [&line](absl::string_view text) { line = std::string(text); });
+  Logger shard = logger.With({{"shard", "gpu-a"}});
+  shard.Info("synced", {{"count", 3}});
+  EXPECT_TRUE(absl::EndsWith(line, " msg=synced count=3 shard=gpu-a\n")) << line;
+  shard.Debug("synced");
+  EXPECT_TRUE(absl::EndsWith(line, " count=3 shard=gpu-a\n")) << line;
 }
 
 TEST(LoggerTest, Levels) {

@@ -42,7 +42,7 @@ class Filler {
     Sample sample;
     sample.labels = std::move(labels);
     sample.value = value;
-    Find(name).samples.push_back(std::move(sample));
+    Push(name, std::move(sample));
   }
   void Add(const char* name, int64_t value, Labels labels = {}) {
     Add(name, static_cast<double>(value), std::move(labels));
@@ -66,7 +66,7 @@ class Filler {
           {last ? kInfinite : static_cast<double>(uint64_t{1} << i) / 1000.0, total});
     }
     sample.sum = absl::ToDoubleSeconds(histogram.sum);
-    Find(name).samples.push_back(std::move(sample));
+    Push(name, std::move(sample));
   }
   void Add(const char* name, const core::PluginHistogram& histogram, Labels labels) {
     Sample sample;
@@ -78,7 +78,7 @@ class Filler {
       sample.buckets.push_back({last ? kInfinite : core::PluginHistogram::BoundSeconds(i), total});
     }
     sample.sum = absl::ToDoubleSeconds(histogram.sum);
-    Find(name).samples.push_back(std::move(sample));
+    Push(name, std::move(sample));
   }
   // `per_unit`: observations of this size are 1 in the metric.
   template <int64_t kFirst, size_t kBounds>
@@ -93,18 +93,22 @@ class Filler {
           {i == kBounds ? kInfinite : static_cast<double>(histogram.BoundOf(i)) / per_unit, total});
     }
     sample.sum = static_cast<double>(histogram.sum) / per_unit;
-    Find(name).samples.push_back(std::move(sample));
+    Push(name, std::move(sample));
   }
+  // Of the samples from now on.
+  void SetShard(const std::optional<std::string>& shard) { shard_ = shard; }
   std::vector<server::Metric> Take() { return std::move(metrics_); }
 
  private:
-  server::Metric& Find(const char* name) {
+  void Push(const char* name, Sample sample) {
     const auto place = places_.find(name);
     FAIRLEAD_CHECK(place != places_.end(), name);
-    return metrics_[place->second];
+    if (shard_.has_value()) sample.labels.emplace_back("shard", *shard_);
+    metrics_[place->second].samples.push_back(std::move(sample));
   }
   std::vector<server::Metric> metrics_;
   std::map<std::string, size_t> places_;
+  std::optional<std::string> shard_;
 };
 
 void AddKinds(const AppStats& app, Filler& out) {
@@ -317,6 +321,21 @@ void AddHost(const HostStats& host, Filler& out) {
   out.Add("process_max_fds", process.max_fds);
 }
 
+void AddApp(const AppStats& app, Filler& out) {
+  out.Add("fairlead_leader", app.leader);
+  if (app.elects) {
+    out.Add("fairlead_lease_gains_total", app.lease.gains);
+    out.Add("fairlead_lease_losses_total", app.lease.losses);
+    out.Add("fairlead_lease_errors_total", app.lease.errors);
+    out.Add("fairlead_lease_renewals_withheld_total", app.lease.withheld);
+  }
+  out.Add("fairlead_owner_silent_seconds", app.owner_silent_for);
+  out.Add("fairlead_event_queue_length", static_cast<uint64_t>(app.queue.queued));
+  out.Add("fairlead_event_queue_merged_total", app.queue.merged);
+  AddKinds(app, out);
+  AddWrites(app, out);
+}
+
 }  // namespace
 
 const std::vector<MetricInfo>& AllMetrics() {
@@ -459,22 +478,15 @@ const std::vector<MetricInfo>& AllMetrics() {
   return *kAll;
 }
 
-std::vector<server::Metric> MetricsOf(const AppStats& app, const OwnerStats& owner,
-                                      const HostStats& host, absl::Time now) {
+std::vector<server::Metric> MetricsOf(const std::vector<ShardStats>& shards, const HostStats& host,
+                                      absl::Time now) {
   Filler out;
-  out.Add("fairlead_leader", app.leader);
-  if (app.elects) {
-    out.Add("fairlead_lease_gains_total", app.lease.gains);
-    out.Add("fairlead_lease_losses_total", app.lease.losses);
-    out.Add("fairlead_lease_errors_total", app.lease.errors);
-    out.Add("fairlead_lease_renewals_withheld_total", app.lease.withheld);
+  for (const ShardStats& shard : shards) {
+    out.SetShard(shard.shard);
+    AddApp(shard.app, out);
+    AddOwner(shard.owner, now, out);
   }
-  out.Add("fairlead_owner_silent_seconds", app.owner_silent_for);
-  out.Add("fairlead_event_queue_length", static_cast<uint64_t>(app.queue.queued));
-  out.Add("fairlead_event_queue_merged_total", app.queue.merged);
-  AddKinds(app, out);
-  AddWrites(app, out);
-  AddOwner(owner, now, out);
+  out.SetShard(std::nullopt);
   AddHost(host, out);
   return out.Take();
 }

@@ -47,8 +47,15 @@ struct HostStats {
   std::optional<SpanStats> spans;       // none: no traces are sent
 };
 
+// Statistics of one Application.
+struct ShardStats {
+  std::optional<std::string> shard;  // value of label "shard"; absent: the process has no others
+  AppStats app;
+  OwnerStats owner;
+};
+
 // Every metric of AllMetrics, in that order; one without samples if its value is not known.
-std::vector<server::Metric> MetricsOf(const AppStats& app, const OwnerStats& owner,
-                                      const HostStats& host, absl::Time now);
+std::vector<server::Metric> MetricsOf(const std::vector<ShardStats>& shards, const HostStats& host,
+                                      absl::Time now);
 
 }  // namespace fairlead::cmd

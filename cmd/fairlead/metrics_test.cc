@@ -79,7 +79,7 @@ std::string Text(const AppStats& app, const OwnerStats& owner) {
   host.version = "1.2.3";
   host.webhook = WebhookStats{.admitted = 7, .invalid = 2};
   host.spans = SpanStats{.sent = 5, .failed = 3, .dropped = 2};
-  return server::Expose(MetricsOf(app, owner, host, absl::FromUnixSeconds(102)));
+  return server::Expose(MetricsOf({{std::nullopt, app, owner}}, host, absl::FromUnixSeconds(102)));
 }
 
 TEST(MetricsTest, ValuesAreInBaseUnitsOfPrometheus) {
@@ -184,6 +184,17 @@ TEST(MetricsTest, SpansAreCountedByWhatBecameOfThem) {
   EXPECT_THAT(text, HasSubstr("fairlead_trace_spans_total{result=\"dropped\"} 2\n"));
 }
 
+TEST(MetricsTest, SamplesOfSeveralShardsNameThem) {
+  HostStats host;
+  host.version = "1.2.3";
+  const std::string text =
+      server::Expose(MetricsOf({{"", FullApp(), FullOwner()}, {"gpu-a", FullApp(), FullOwner()}},
+                               host, absl::FromUnixSeconds(102)));
+  EXPECT_THAT(text, HasSubstr("\nfairlead_event_queue_length{shard=\"\"} "));
+  EXPECT_THAT(text, HasSubstr("\nfairlead_event_queue_length{shard=\"gpu-a\"} "));
+  EXPECT_THAT(text, HasSubstr("\nfairlead_build_info{version=\"1.2.3\"} 1\n"));
+}
+
 // Users build dashboards by docs/metrics.md.
 TEST(MetricsTest, ThePageSaysWhatTheProgramSays) {
   HostStats host;
@@ -191,7 +202,7 @@ TEST(MetricsTest, ThePageSaysWhatTheProgramSays) {
   host.spans = SpanStats();
   std::vector<std::string> rows;
   const std::vector<server::Metric> metrics =
-      MetricsOf(FullApp(), FullOwner(), host, absl::FromUnixSeconds(102));
+      MetricsOf({{std::nullopt, FullApp(), FullOwner()}}, host, absl::FromUnixSeconds(102));
   ASSERT_EQ(metrics.size(), AllMetrics().size());
   for (size_t i = 0; i < metrics.size(); ++i) {
     const MetricInfo& info = AllMetrics()[i];

@@ -176,23 +176,33 @@ class Examination {
   void Shards() {
     for (const KaiShard& shard : kai_.shards) {
       const std::string subject = absl::StrCat("SchedulingShard ", shard.name);
-      if (!shard.partition.empty()) {
-        Add(Matter::kDoFirst, subject,
-            absl::StrCat("has only the nodes of pool ", shard.partition,
-                         "; Fairlead places pods on all nodes that admit them"),
-            absl::StrCat("give its pods a node selector ", model::kNodePoolLabel, ": ",
-                         shard.partition));
-      }
+      const bool apart = !kai_.fairlead.shards.empty();
+      if (!shard.partition.empty() || apart) Partition(subject, shard.partition);
       if (shard.spreads_gpu || shard.spreads_cpu) {
         Add(Matter::kDiffers, subject, "spreads pods; Fairlead packs them by default",
             "set the arguments gpu and cpu of plugin NodePlacement (docs/configuration.md)");
       }
       for (const std::string& setting : shard.settings) Setting(subject, setting);
-      if (shard.partition.empty() && !shard.spreads_gpu && !shard.spreads_cpu &&
+      if (shard.partition.empty() && !apart && !shard.spreads_gpu && !shard.spreads_cpu &&
           shard.settings.empty()) {
         Add(Matter::kSame, subject, "has KAI's defaults, which are Fairlead's");
       }
     }
+  }
+
+  // `value`: of the label; Fairlead has shards, or KAI does.
+  void Partition(const std::string& subject, const std::string& value) {
+    const std::string nodes = value.empty() ? "nodes without a pool" : absl::StrCat("pool ", value);
+    if (kai_.fairlead.shards.contains(value)) {
+      Add(Matter::kSame, subject, absl::StrCat("has the ", nodes, ", as a shard of Fairlead's"));
+      return;
+    }
+    Add(Matter::kDoFirst, subject,
+        absl::StrCat("has only the ", nodes, "; ",
+                     kai_.fairlead.shards.empty() ? "Fairlead schedules the whole cluster"
+                                                  : "Fairlead has no such shard"),
+        absl::StrCat("run Fairlead with --partition-label-value=", value,
+                     ", and once for each other shard (docs/shards.md)"));
   }
 
   void Setting(const std::string& subject, const std::string& setting) {

@@ -122,7 +122,24 @@ INSTANTIATE_TEST_SUITE_P(
                     o.shards[0] =
                         FromYaml("metadata: {name: a}\nspec: {partitionLabelValue: pool-a}\n");
                   },
-                  "doFirst SchedulingShard a: has only the nodes of pool pool-a"},
+                  "doFirst SchedulingShard a: has only the pool pool-a; Fairlead schedules the "
+                  "whole cluster -> run Fairlead with --partition-label-value=pool-a, and"},
+        CheckCase{"APartitionThatFairleadHas",
+                  [](KaiObjects& o) {
+                    o.shards[0] =
+                        FromYaml("metadata: {name: a}\nspec: {partitionLabelValue: pool-a}\n");
+                    o.deployments.back() = testing::FairleadDeploymentObject(
+                        "[--partition-label-value=, --partition-label-value, pool-a]");
+                  },
+                  "same SchedulingShard a: has the pool pool-a, as a shard of Fairlead's"},
+        CheckCase{"APartitionThatOneOfFairleadsLacks",
+                  [](KaiObjects& o) {
+                    o.fairlead_configuration = testing::FileObject(
+                        "apiVersion: config.fairlead.dev/v1alpha1\nkind: FairleadConfiguration\n"
+                        "shard: {partitionLabelValue: pool-a}\n");
+                  },
+                  "doFirst SchedulingShard default: has only the nodes without a pool; Fairlead "
+                  "has no such shard"},
         CheckCase{"Spread",
                   [](KaiObjects& o) {
                     o.shards[0] =

@@ -45,7 +45,8 @@ spec:
 )"));
 }
 
-inline Json FairleadDeploymentObject() {
+// `flags`: more of them, as a list.
+inline Json FairleadDeploymentObject(const std::string& flags = "[]") {
   return FromYaml(R"(
 apiVersion: apps/v1
 kind: Deployment
@@ -57,7 +58,9 @@ spec:
     metadata: {labels: {app.kubernetes.io/name: fairlead}}
     spec:
       containers:
-      - {name: fairlead, image: "fairlead:1", command: [fairlead, run, --config, /etc/fairlead/fairlead.yaml]}
+      - {name: fairlead, image: "fairlead:1", command: [fairlead, run, --config, /etc/fairlead/fairlead.yaml],
+         args: )" +
+                  flags + R"(}
       volumes:
       - {name: configuration, configMap: {name: fairlead-configuration}}
 )");

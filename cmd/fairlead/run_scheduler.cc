@@ -1,5 +1,5 @@
-// run: the Application with the parts that it lacks: signals, a log that does not block, HTTP, and
-// reloading of the configuration.
+// run: the Applications of the process's shards with what they share: signals, a log that does not
+// block, the connection, HTTP, and the thread that reloads the configuration.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,8 +11,10 @@
 #include <memory>
 #include <mutex>
 #include <random>
+#include <set>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -20,27 +22,19 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "cmd/fairlead/app.h"
-#include "cmd/fairlead/app_observers.h"
 #include "cmd/fairlead/commands.h"
 #include "cmd/fairlead/dashboard_server.h"
 #include "cmd/fairlead/guest_handlers.h"
 #include "cmd/fairlead/health.h"
-#include "cmd/fairlead/journal_file.h"
-#include "cmd/fairlead/live_view.h"
 #include "cmd/fairlead/log_writer.h"
 #include "cmd/fairlead/metrics.h"
 #include "cmd/fairlead/reloader.h"
+#include "cmd/fairlead/running_shard.h"
 #include "cmd/fairlead/settings_watch.h"
 #include "cmd/fairlead/signals.h"
-#include "cmd/fairlead/traces.h"
 #include "cmd/fairlead/usage_database.h"
 #include "cmd/fairlead/version.h"
 #include "cmd/fairlead/webhook.h"
-#include "extenders/connection.h"
-#include "external-grpc/client.h"
-#include "guests/service.h"
-#include "journal/recorder.h"
-#include "remote-plugins/client.h"
 #include "server/http_server.h"
 
 namespace fairlead::cmd {
@@ -51,11 +45,6 @@ constexpr absl::Duration kCollectWait = absl::Milliseconds(500);
 // Of audit lines that wait to be written.
 constexpr size_t kAuditBytes = size_t{64} << 20;
 
-absl::StatusOr<std::unique_ptr<remote_plugins::Caller>> ConnectPlugins(
-    const std::vector<model::RemotePluginConfig>& plugins) {
-  return remote_plugins::Client::Make(plugins);
-}
-
 // Unique per process, as the lease requires.
 std::string MakeIdentity() {
   char host[256] = "";
@@ -64,6 +53,8 @@ std::string MakeIdentity() {
   return absl::StrCat(host[0] == '\0' ? "fairlead" : host, "_",
                       absl::StrFormat("%08x%08x", device(), device()));
 }
+
+using Shards = std::vector<std::unique_ptr<RunningShard>>;
 
 // Signals may come before there is anything to stop.
 class SignalTarget {
@@ -74,27 +65,33 @@ class SignalTarget {
       if (on_reload_) on_reload_();
     } else if (number != SIGWINCH) {
       asked_ = true;
-      if (running_ != nullptr) running_->Stop();
+      Stop();
     }
   }
-  void Set(Application* running, std::function<void()> on_reload) {
+  // Null: there is nothing to stop any more.
+  void Set(const Shards* running, std::function<void()> on_reload) {
     const std::lock_guard<std::mutex> lock(mutex_);
     running_ = running;
     on_reload_ = std::move(on_reload);
-    if (asked_ && running_ != nullptr) running_->Stop();
+    if (asked_) Stop();
   }
 
  private:
+  void Stop() {
+    if (running_ == nullptr) return;
+    for (const auto& shard : *running_) shard->application().Stop();
+  }
+
   std::mutex mutex_;
   bool asked_ = false;
-  Application* running_ = nullptr;
+  const Shards* running_ = nullptr;
   std::function<void()> on_reload_;
 };
 
 // A thread that checks the files periodically and on request.
 class ReloadThread {
  public:
-  explicit ReloadThread(Reloader* reloader) : reloader_(reloader) {
+  explicit ReloadThread(const Shards* shards) : shards_(shards) {
     thread_ = std::thread([this] { Run(); });
   }
   ~ReloadThread() {
@@ -125,100 +122,80 @@ class ReloadThread {
       if (stopping_) return;
       const bool asked = std::exchange(triggered_, false);
       lock.unlock();
-      reloader_->Check(asked);
+      for (const auto& shard : *shards_) shard->reloader().Check(asked);
       lock.lock();
     }
   }
 
-  Reloader* const reloader_;
+  const Shards* const shards_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false, triggered_ = false;
   std::thread thread_;
 };
 
-// What /metrics tells besides the application; null: there is none.
+// What /metrics tells besides the applications; null: there is none.
 struct Told {
+  const LogWriter* log;
   const LogWriter* audit;
   const Webhook* webhook;
-  const Traces* traces;
 };
 
-std::map<std::string, server::Handler> Handlers(Application& application, const Reloader& reloader,
-                                                const LogWriter& log, const Told& told,
+HostStats HostStatsOf(const Shards& shards, const Told& told) {
+  HostStats host;
+  host.process = ProcessFacts::Read();
+  host.log_lines_dropped = told.log->dropped();
+  host.audit_lines_dropped = told.audit == nullptr ? 0 : told.audit->dropped();
+  if (told.webhook != nullptr) host.webhook = told.webhook->GetStats();
+  host.version = kVersion;
+  // All read the same files.
+  const ReloadStats reloads = shards.front()->reloader().GetStats();
+  host.reloads_ok = reloads.ok;
+  host.reloads_failed = reloads.failed;
+  for (const auto& shard : shards) {
+    host.configuration_stale |= shard->reloader().GetStats().stale;
+    if (shard->traces() == nullptr) continue;
+    const SpanStats spans = shard->traces()->GetStats();
+    if (!host.spans.has_value()) host.spans.emplace();
+    host.spans->sent += spans.sent;
+    host.spans->failed += spans.failed;
+    host.spans->dropped += spans.dropped;
+  }
+  return host;
+}
+
+server::Response MetricsResponse(const Shards& shards, const Told& told, absl::Time now) {
+  const HostStats host = HostStatsOf(shards, told);
+  std::vector<ShardStats> stats;
+  for (const auto& shard : shards) {
+    const OwnerStats owner = shard->application().Collect(kCollectWait);
+    stats.push_back({shard->label_value(), shard->application().GetStats(), owner});
+  }
+  server::Response response;
+  response.content_type = server::kExpositionType;
+  response.body = server::Expose(MetricsOf(stats, host, now));
+  return response;
+}
+
+std::map<std::string, server::Handler> Handlers(const Shards& shards, const Told& told,
                                                 const Clock& clock) {
-  const server::Handler live = [&application](absl::string_view) {
-    return LiveResponse(application.Alive(), application.GetStats());
+  const auto each = [&shards](server::Response (*say)(bool alive, const AppStats& stats)) {
+    return [&shards, say](absl::string_view) {
+      std::vector<ShardHealth> all;
+      for (const auto& shard : shards) {
+        Application& application = shard->application();
+        all.push_back({shard->label_value(), say(application.Alive(), application.GetStats())});
+      }
+      return HealthOf(all);
+    };
   };
+  const server::Handler live = each(LiveResponse);
   return {{"/livez", live},
           {"/healthz", live},
-          {"/readyz",
-           [&application](absl::string_view) {
-             return ReadyResponse(application.Alive(), application.GetStats());
-           }},
-          {"/metrics", [&, told](absl::string_view) {
-             HostStats host;
-             host.process = ProcessFacts::Read();
-             host.log_lines_dropped = log.dropped();
-             host.audit_lines_dropped = told.audit == nullptr ? 0 : told.audit->dropped();
-             if (told.webhook != nullptr) host.webhook = told.webhook->GetStats();
-             if (told.traces != nullptr) host.spans = told.traces->GetStats();
-             host.version = kVersion;
-             const ReloadStats reloads = reloader.GetStats();
-             host.reloads_ok = reloads.ok;
-             host.reloads_failed = reloads.failed;
-             host.configuration_stale = reloads.stale;
-             const OwnerStats owner = application.Collect(kCollectWait);
-             server::Response response;
-             response.content_type = server::kExpositionType;
-             response.body =
-                 server::Expose(MetricsOf(application.GetStats(), owner, host, clock.Now()));
-             return response;
+          {"/readyz", each(ReadyResponse)},
+          {"/metrics", [&shards, &clock, told](absl::string_view) {
+             return MetricsResponse(shards, told, clock.Now());
            }}};
-}
-
-decltype(Application::Ports::connect_cloud) ConnectCloud(
-    const core::CloudServerSettings& settings) {
-  return
-      [settings](
-          external_grpc::Client::Post post) -> absl::StatusOr<std::unique_ptr<hook::CloudGroups>> {
-        absl::StatusOr<std::unique_ptr<external_grpc::Client>> client =
-            external_grpc::Client::Make({settings.address, settings.ca_file, settings.cert_file,
-                                         settings.key_file, settings.server_name, settings.timeout},
-                                        std::move(post));
-        if (client.ok()) return *std::move(client);
-        return absl::Status(client.status().code(),
-                            absl::StrCat("externalgrpc: ", client.status().message()));
-      };
-}
-
-AppOptions OptionsFor(const RunFlags& flags, const core::Configuration& configuration,
-                      const UsageDatabase* usage_database) {
-  AppOptions options;
-  options.core = configuration.options;
-  options.leader_election = configuration.leader_election;
-  options.identity = flags.identity.empty() ? MakeIdentity() : flags.identity;
-  options.kwok.boot_delay = configuration.kwok_boot_delay;
-  options.karpenter.node_class = configuration.karpenter_node_class;
-  options.cluster_api = {configuration.cluster_api.ns, configuration.cluster_api.cluster_name};
-  options.scale_groups = configuration.scale_groups;
-  options.provisioning = configuration.provisioning;
-  if (options.provisioning.ns.empty()) options.provisioning.ns = configuration.leader_election.ns;
-  options.stale_after = configuration.stale_after;
-  if (usage_database != nullptr) options.usage_queries = usage_database->queries();
-  options.usage_wait_timeout = configuration.usage_database.wait_timeout;
-  return options;
-}
-
-// What the flags say goes before what the file says.
-void ApplyFlags(const RunFlags& flags, core::Configuration& configuration) {
-  if (!flags.scheduler_names.empty()) {
-    core::SetSchedulerNames(flags.scheduler_names, configuration.options.state);
-  }
-  if (flags.leader_elect_given) configuration.leader_election.enabled = flags.leader_elect;
-  if (!flags.metrics_bind_address.empty()) {
-    configuration.metrics_bind_address = flags.metrics_bind_address;
-  }
 }
 
 // Nothing for "" and "0": nothing is served.
@@ -242,30 +219,6 @@ absl::StatusOr<std::unique_ptr<LogWriter>> OpenAuditLog(const std::string& file,
   }
   return std::make_unique<LogWriter>(
       fd, clock, LogWriterOptions{.bytes_max = kAuditBytes, .format = LogFormat::kJson});
-}
-
-// A journal that is being recorded.
-struct Journal {
-  std::unique_ptr<JournalFile> file;
-  std::unique_ptr<journal::Recorder> recorder;
-};
-
-// Nothing if no folder is named.
-absl::StatusOr<Journal> OpenJournal(const std::string& folder, const Clock& clock, Logger& logger) {
-  Journal opened;
-  if (folder.empty()) return opened;
-  absl::StatusOr<std::unique_ptr<JournalFile>> file =
-      JournalFile::Create(folder, clock.Now(), JournalOptions(), [&logger](const std::string& why) {
-        logger.Warning("the journal ends; everything else goes on", {{"why", why}});
-      });
-  if (!file.ok()) {
-    return absl::Status(file.status().code(), absl::StrCat("--journal ", file.status().message()));
-  }
-  opened.file = *std::move(file);
-  opened.recorder = std::make_unique<journal::Recorder>(
-      kVersion, [file = opened.file.get()](std::string record) { file->Add(std::move(record)); });
-  logger.Info("recording a journal", {{"file", opened.file->path()}});
-  return opened;
 }
 
 // Null without an address.
@@ -295,29 +248,52 @@ absl::StatusOr<std::unique_ptr<Webhook>> ServeWebhooks(const RunFlags& flags,
   return webhook;
 }
 
-// Null without settings.
-absl::StatusOr<std::unique_ptr<DashboardServer>> ServeDashboard(
-    const std::optional<DashboardSettings>& settings, const DashboardServer::Ports& ports,
-    Logger& logger) {
-  if (!settings.has_value()) return nullptr;
-  FAIRLEAD_ASSIGN_OR_RETURN(std::unique_ptr<DashboardServer> page,
-                            DashboardServer::Start(*settings, ports));
-  logger.Info("serving the dashboard",
-              {{"port", page->port()}, {"auth", settings->needs_token ? "token" : "none"}});
-  if (!settings->needs_token && !server::IsLoopback(settings->address)) {
-    logger.Warning("whoever reaches the dashboard may read it: --dashboard-auth=none");
+// One for each of the values; the one that is configured if there are none. The first uses the
+// connection of the host, each other one of its own, into `connections`: a transport has room for
+// the watches of one (kube::CurlTransportOptions::watch_connections_max).
+absl::StatusOr<Shards> MakeShards(RunningShard::Host host, AppObserver* events,
+                                  std::vector<std::unique_ptr<Connection>>& connections) {
+  const std::vector<std::string>& values = host.flags->partition_label_values;
+  std::vector<RunningShard::LabelValue> wanted(values.begin(), values.end());
+  if (wanted.empty()) wanted.emplace_back();
+  Shards shards;
+  for (const RunningShard::LabelValue& value : wanted) {
+    // Each sees the events of all objects.
+    host.events = shards.empty() ? events : nullptr;
+    if (!shards.empty()) {
+      FAIRLEAD_ASSIGN_OR_RETURN(connections.emplace_back(),
+                                Connection::Open(host.flags->common.cluster));
+      host.connection = connections.back().get();
+    }
+    FAIRLEAD_ASSIGN_OR_RETURN(std::unique_ptr<RunningShard> made, RunningShard::Make(host, value));
+    shards.push_back(std::move(made));
   }
-  return page;
+  return shards;
 }
 
-void LogStart(const Connection& connection, const AppOptions& options, Logger& logger) {
-  logger.Info("starting",
-              {{"version", kVersion},
-               {"cluster", connection.Describe()},
-               {"identity", options.identity},
-               {"scheduler_names", absl::StrJoin(options.core.state.scheduler_names, ",")},
-               {"hook", options.core.hook.enabled ? options.core.hook.provider : "off"},
-               {"leader_election", options.leader_election.enabled ? "on" : "off"}});
+// Until one ends, which ends all: what supervises the process starts them anew, and another replica
+// leads meanwhile.
+absl::Status RunAll(const Shards& shards) {
+  std::vector<absl::Status> results(shards.size());
+  const auto run = [&](size_t i) {
+    results[i] = shards[i]->Run();
+    for (const auto& other : shards) other->application().Stop();
+  };
+  std::vector<std::thread> others;
+  for (size_t i = 1; i < shards.size(); ++i) others.emplace_back(run, i);
+  run(0);
+  for (std::thread& other : others) other.join();
+  for (const absl::Status& result : results) FAIRLEAD_RETURN_IF_ERROR(result);
+  return absl::OkStatus();
+}
+
+// The page of each shard has a port of its own, from that of the address on.
+absl::Status ServeDashboards(const Shards& shards, std::optional<DashboardSettings> settings) {
+  for (const auto& shard : shards) {
+    FAIRLEAD_RETURN_IF_ERROR(shard->ServeDashboard(settings));
+    if (settings.has_value() && settings->address.port != 0) ++settings->address.port;
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -325,11 +301,15 @@ void LogStart(const Connection& connection, const AppOptions& options, Logger& l
 absl::Status RunScheduler(const RunFlags& flags) {
   FAIRLEAD_ASSIGN_OR_RETURN(const LogLevel level, ParseLogLevel(flags.log_level));
   FAIRLEAD_ASSIGN_OR_RETURN(const LogFormat format, ParseLogFormat(flags.log_format));
+  const std::vector<std::string>& values = flags.partition_label_values;
+  if (std::set<std::string>(values.begin(), values.end()).size() != values.size()) {
+    return absl::InvalidArgumentError("--partition-label-value: a value is given twice");
+  }
   SettingsWatch watch(flags.common.configuration, flags.common.catalog, ReadTextFile,
                       LoadWith(flags.common.plugins));
   FAIRLEAD_ASSIGN_OR_RETURN(Settings settings, watch.Load());
   core::Configuration& configuration = settings.configuration;
-  ApplyFlags(flags, configuration);
+  ApplyFlags(flags, std::nullopt, configuration);
   FAIRLEAD_ASSIGN_OR_RETURN(const std::optional<server::BindAddress> address,
                             ServedAt(configuration.metrics_bind_address));
   FAIRLEAD_RETURN_IF_ERROR(ServedAt(configuration.guests_bind_address).status());
@@ -357,44 +337,16 @@ absl::Status RunScheduler(const RunFlags& flags) {
   Logger logger(
       &connection->clock(), level, [&log](absl::string_view line) { log.Write(line); }, format);
   for (const std::string& warning : configuration.warnings) logger.Warning(warning);
-  FAIRLEAD_ASSIGN_OR_RETURN(const Journal journal,
-                            OpenJournal(flags.journal, connection->clock(), logger));
-  const AppOptions options = OptionsFor(flags, configuration, usage_database.get());
-  LogStart(*connection, options, logger);
-  FAIRLEAD_ASSIGN_OR_RETURN(
-      const std::unique_ptr<Traces> traces,
-      Traces::Open(configuration.tracing, options.identity, connection->clock(), logger));
-  // Ends before the application, which answers.
-  std::unique_ptr<guests::Service> guests;
-  std::function<void()> serve_guests;
   WebhookCache webhook_cache;
-  LiveView live_view;
-  AppObservers observers;
-  if (webhook_address.has_value()) observers.Add(&webhook_cache);
-  if (dashboard.has_value()) observers.Add(&live_view);
-  if (traces != nullptr) observers.Add(traces->observer());
-  Application application(
-      {&connection->transport(), &connection->transport(), &connection->clock(),
-       usage_database == nullptr ? nullptr : &usage_database->transport(),
-       [clock = &connection->clock()](const model::ExtenderConfig& extender) {
-         return extenders::NewTransport(extender, *clock);
-       },
-       ConnectPlugins, [&serve_guests] { serve_guests(); },
-       [&guests](const std::vector<core::GuestGrant>& grants) {
-         if (guests != nullptr) guests->Publish(grants);
-       },
-       ConnectCloud(configuration.external_grpc),
-       management == nullptr ? nullptr : &management->transport(),
-       audit == nullptr ? AuditLog::Sink(nullptr)
-                        : [&audit](absl::string_view line) { audit->Write(line); },
-       journal.recorder.get()},
-      options, &settings.catalog, &logger, &observers);
-  Reloader reloader(std::move(watch), &application, &logger, [&flags](core::Options& changed) {
-    if (!flags.scheduler_names.empty()) {
-      core::SetSchedulerNames(flags.scheduler_names, changed.state);
-    }
-  });
-  ReloadThread reloads(&reloader);
+  std::vector<std::unique_ptr<Connection>> more_connections;
+  FAIRLEAD_ASSIGN_OR_RETURN(
+      const Shards shards,
+      MakeShards(
+          {&flags, connection.get(), flags.identity.empty() ? MakeIdentity() : flags.identity,
+           &logger, management == nullptr ? nullptr : &management->transport(),
+           usage_database.get(), audit.get()},
+          webhook_address.has_value() ? &webhook_cache : nullptr, more_connections));
+  ReloadThread reloads(&shards);
   FAIRLEAD_ASSIGN_OR_RETURN(
       const std::unique_ptr<Webhook> webhook,
       ServeWebhooks(flags, configuration,
@@ -402,34 +354,16 @@ absl::Status RunScheduler(const RunFlags& flags) {
   std::unique_ptr<server::HttpServer> http;
   if (address.has_value()) {
     FAIRLEAD_ASSIGN_OR_RETURN(
-        http, server::HttpServer::Start(
-                  *address,
-                  Handlers(application, reloader, log, {audit.get(), webhook.get(), traces.get()},
-                           connection->clock()),
-                  {.slow_paths = {"/metrics"}, .posts = GuestHandlers(application)}));
+        http,
+        server::HttpServer::Start(
+            *address, Handlers(shards, {&log, audit.get(), webhook.get()}, connection->clock()),
+            {.slow_paths = {"/metrics"}, .posts = GuestHandlers(shards.front()->application())}));
     logger.Info("serving /livez, /readyz and /metrics", {{"port", http->port()}});
   }
-  FAIRLEAD_ASSIGN_OR_RETURN(
-      const std::unique_ptr<DashboardServer> page,
-      ServeDashboard(dashboard,
-                     {&application, &live_view, &connection->transport(), &connection->clock()},
-                     logger));
-  // The leader alone listens: a connection that a standby refuses finds the leader in the end.
-  serve_guests = [&] {
-    absl::StatusOr<std::unique_ptr<guests::Service>> served =
-        ServeGuests(configuration.guests_bind_address, application);
-    if (!served.ok()) {
-      logger.Error("guests cannot ask over gRPC", {{"problem", served.status().message()}});
-    } else if (*served != nullptr) {
-      guests = *std::move(served);
-      logger.Info("serving guests", {{"port", guests->port()}});
-    }
-  };
-  target.Set(&application, [&reloads] { reloads.Trigger(); });
-  const absl::Status ran = application.Run();
+  FAIRLEAD_RETURN_IF_ERROR(ServeDashboards(shards, dashboard));
+  target.Set(&shards, [&reloads] { reloads.Trigger(); });
+  const absl::Status ran = RunAll(shards);
   target.Set(nullptr, nullptr);
-  guests.reset();
-  if (traces != nullptr) traces->Stop();
   return ran;
 }
 

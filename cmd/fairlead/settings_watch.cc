@@ -76,6 +76,7 @@ std::vector<std::string> SettingsWatch::UnchangeableChanges(const Settings& next
     fields.push_back("metricsBindAddress");
   }
   if (!(first_.tracing == b.tracing)) fields.push_back("tracing");
+  if (!(first_.options.shard == b.options.shard)) fields.push_back("shard");
   return fields;
 }
 

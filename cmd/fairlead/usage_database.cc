@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "cmd/fairlead/connection.h"
 #include "cmd/fairlead/version.h"
 #include "kube/credentials/client_config.h"
 #include "kube/credentials/credentials.h"

@@ -19,7 +19,9 @@
 #include "cmd/main/common_options.h"
 #include "cmd/main/completion.h"
 #include "cmd/main/report_commands.h"
+#include "core/shard.h"
 #include "demo/day_command.h"
+#include "scheduler/model/api_names.h"
 #include "scheduler/plugins/registry.h"
 
 namespace fairlead::cmd {
@@ -69,6 +71,27 @@ CommandDescription Describe(const CLI::App& app) {
   return command;
 }
 
+// "--flag=" is "--flag" with an empty value, which CLI11 only knows as a word of its own. Returns
+// the new words, which `words` names.
+std::vector<std::string> SplitEmptyValues(std::vector<const char*>& words) {
+  std::vector<std::string> names;
+  names.reserve(words.size());
+  std::vector<const char*> out;
+  for (const char* word : words) {
+    const absl::string_view text(word);
+    if (!absl::StartsWith(text, "--") || !absl::EndsWith(text, "=") ||
+        text.find('=') != text.size() - 1) {
+      out.push_back(word);
+      continue;
+    }
+    names.emplace_back(text.substr(0, text.size() - 1));
+    out.push_back(names.back().c_str());
+    out.push_back("");
+  }
+  words = std::move(out);
+  return names;
+}
+
 class CommandLine {
  public:
   // Configurations may name `plugins`.
@@ -107,8 +130,10 @@ class CommandLine {
       std::cerr << "fairlead: " << problem << std::endl;
       return 2;
     }
+    std::vector<const char*> words(argv, argv + argc);
+    const std::vector<std::string> names = SplitEmptyValues(words);
     try {
-      app_.parse(argc, argv);
+      app_.parse(static_cast<int>(words.size()), words.data());
     } catch (const CLI::ParseError& error) {
       // Help and version are "errors" with code 0.
       const int code = app_.exit(error);
@@ -155,6 +180,18 @@ class CommandLine {
                     "spec.schedulerName of the pods to schedule; may be given more than once")
         ->type_name("NAME")
         ->check(NotBlank);
+    sub->add_option("--partition-label-value", run_.partition_label_values,
+                    absl::StrCat("Schedule one shard of the cluster: what has this value of label ",
+                                 model::kNodePoolLabel,
+                                 "; empty: what has no such label. May be given more than once "
+                                 "(default: as configured, else the whole cluster)"))
+        ->type_name("VALUE")
+        ->check(CLI::Validator(
+            [](const std::string& value) {
+              const std::string fault = core::LabelValueFault(value);
+              return fault.empty() ? "" : absl::StrCat("\"", value.substr(0, 80), "\" ", fault);
+            },
+            "", ""));
     sub->add_option("--identity", run_.identity, "Name of this process in the Lease and in events")
         ->type_name("NAME")
         ->check(NotBlank);

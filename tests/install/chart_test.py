@@ -115,6 +115,15 @@ class ChartTest(unittest.TestCase):
         _, things, _ = render({"configuration": {"hook": {"enabled": False, "provider": "karpenter"}}})
         self.assertEqual([k for k in things if "karpenter" in k[2]], [])
 
+    def test_shards_have_flags_and_rights(self):
+        code, things, errors = render({"shards": ["", "gpu-a"]})
+        self.assertEqual(code, 0, errors)
+        container = things[("Deployment", NAMESPACE, "fairlead")]["spec"]["template"]["spec"]["containers"][0]
+        self.assertEqual(container["args"][1:], ["--partition-label-value=", "--partition-label-value=gpu-a"])
+        rules = things[("Role", NAMESPACE, "fairlead-leader-election")]["rules"]
+        named = {rule["resources"][0]: rule["resourceNames"] for rule in rules if "resourceNames" in rule}
+        self.assertEqual(named, {"leases": ["fairlead", "fairlead-gpu-a"], "configmaps": ["fairlead-usage", "fairlead-gpu-a-usage"]})
+
     def test_monitoring(self):
         on = {"enabled": True}
         self.assert_like({"monitoring": {"serviceMonitor": on, "prometheusRule": on, "dashboard": on}}, ".", "monitoring")
@@ -210,7 +219,7 @@ class ChartTest(unittest.TestCase):
         self.assertNotEqual(checksum({}), checksum({"configuration": {"staleAfter": "90s"}}))
 
     def test_wrong_values_are_refused(self):
-        for values, words in (({"replica": 2}, "replica"), ({"replicas": 0}, "replicas"), ({"replicas": "two"}, "replicas"),
+        for values, words in (({"replica": 2}, "replica"), ({"replicas": 0}, "replicas"), ({"replicas": "two"}, "replicas"), ({"shards": ["a b"]}, "shards"), ({"shards": ["a", "a"]}, "shards"),
                               ({"image": {"digest": "sha256:1"}}, "digest"), ({"gpuSharing": {"environment": "webhook"}}, "environment"),
                               ({"configuration": {"schedulerNames": []}}, "schedulerNames"), ({"networkPolicy": {"metricsFrom": []}}, "metricsFrom"),
                               ({"admission": {"failurePolicy": "Never"}}, "failurePolicy"), ({"admission": {"certificateSecret": "a b"}}, "certificateSecret")):

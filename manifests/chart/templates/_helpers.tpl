@@ -23,7 +23,20 @@
 {{- $args = append $args "--webhook-certificate-dir=/etc/fairlead-webhook" -}}
 {{- end -}}
 {{- end -}}
+{{- range $value := .Values.shards -}}
+{{- $args = append $args (printf "--partition-label-value=%s" $value) -}}
+{{- end -}}
 {{- toJson (concat $args .Values.extraArgs) -}}
+{{- end }}
+
+{{/* An object of each shard, named as its Lease with a suffix, as JSON: (list $ "-usage"). */}}
+{{- define "fairlead.names" -}}
+{{- $suffix := index . 1 -}}
+{{- $names := list -}}
+{{- range $value := (index . 0).Values.shards | default (list "") -}}
+{{- $names = append $names (printf "fairlead%s%s" (empty $value | ternary "" (printf "-%s" $value)) $suffix) -}}
+{{- end -}}
+{{- toJson $names -}}
 {{- end }}
 
 {{/* The configuration file. The Lease is where the rights to it are; reservation pods run this chart's image. */}}
