@@ -19,3 +19,5 @@ find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 set_property(TARGET PkgConfig::GRPC PROPERTY INTERFACE_COMPILE_OPTIONS)  # as of RE2
 pkg_check_modules(PROMETHEUS REQUIRED IMPORTED_TARGET prometheus-cpp-core)
 pkg_check_modules(TCMALLOC REQUIRED IMPORTED_TARGET libtcmalloc_minimal)  # of programs, not of libraries
+pkg_check_modules(TCMALLOC_SAMPLING REQUIRED IMPORTED_TARGET libtcmalloc)  # of cmd/main, as the next
+pkg_check_modules(PROFILER REQUIRED IMPORTED_TARGET libprofiler)

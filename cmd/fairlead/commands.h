@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "autoscale-hook/catalog/csv_import.h"
 #include "cmd/fairlead/connection.h"
+#include "cmd/fairlead/profiles.h"
 #include "scheduler/plugins/registry.h"
 
 namespace fairlead::cmd {
@@ -97,6 +98,8 @@ struct RunFlags {
   std::string webhook_bind_address;  // empty, "0": none
   // Empty: the program makes its own certificate.
   std::string webhook_certificate_dir;
+  std::string profile_bind_address;  // profiles.h; empty, "0": none
+  Profiler profiler = {};
   // dashboard_server.h; empty: no dashboard, and a token unless the address is a loopback one.
   std::string dashboard_bind_address, dashboard_auth;
 };

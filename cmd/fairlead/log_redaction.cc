@@ -48,6 +48,7 @@ constexpr absl::string_view kMessages[] = {
     "sending traces",
     "serving /livez, /readyz and /metrics",
     "serving guests",
+    "serving profiles",
     "serving the dashboard",
     "serving webhooks",
     "starting",

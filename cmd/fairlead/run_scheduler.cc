@@ -28,6 +28,7 @@
 #include "cmd/fairlead/health.h"
 #include "cmd/fairlead/log_writer.h"
 #include "cmd/fairlead/metrics.h"
+#include "cmd/fairlead/profiles.h"
 #include "cmd/fairlead/reloader.h"
 #include "cmd/fairlead/running_shard.h"
 #include "cmd/fairlead/settings_watch.h"
@@ -361,6 +362,11 @@ absl::Status RunScheduler(const RunFlags& flags) {
     logger.Info("serving /livez, /readyz and /metrics", {{"port", http->port()}});
   }
   FAIRLEAD_RETURN_IF_ERROR(ServeDashboards(shards, dashboard));
+  std::unique_ptr<server::HttpServer> profiles;
+  if (!flags.profile_bind_address.empty() && flags.profile_bind_address != "0") {
+    FAIRLEAD_ASSIGN_OR_RETURN(profiles, ServeProfiles(flags.profile_bind_address, flags.profiler));
+    logger.Info("serving profiles", {{"port", profiles->port()}});
+  }
   target.Set(&shards, [&reloads] { reloads.Trigger(); });
   const absl::Status ran = RunAll(shards);
   target.Set(nullptr, nullptr);

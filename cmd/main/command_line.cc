@@ -95,8 +95,10 @@ std::vector<std::string> SplitEmptyValues(std::vector<const char*>& words) {
 class CommandLine {
  public:
   // Configurations may name `plugins`.
-  CommandLine(const std::string& program, const framework::RegistryPtr& plugins)
+  CommandLine(const std::string& program, const framework::RegistryPtr& plugins,
+              const Profiler& profiler)
       : app_(kAbout, program) {
+    run_.profiler = profiler;
     run_.common.plugins = common_.plugins = explain_.common.plugins = top_.common.plugins =
         day_.plugins = simulate_.plugins = plugins;
     what_if_.common.plugins = drain_plan_.common.plugins = plugins;
@@ -215,6 +217,10 @@ class CommandLine {
                     "token, unless the address is a loopback one)")
         ->type_name("token|none")
         ->check(NotBlank);
+    sub->add_option("--profile-bind-address", run_.profile_bind_address,
+                    "Serve CPU and heap profiles there, as in 127.0.0.1:6060; a loopback address "
+                    "(default: nowhere)")
+        ->type_name("HOST:PORT");
     sub->add_option("--log-level", run_.log_level, "How much is logged")
         ->type_name("debug|info|warning|error|off");
     sub->add_option("--log-format", run_.log_format, "How it is logged")->type_name("logfmt|json");
@@ -601,7 +607,8 @@ class CommandLine {
 
 }  // namespace
 
-int Main(int argc, char** argv, const std::vector<framework::NamedPlugin>& own) {
+int Main(int argc, char** argv, const std::vector<framework::NamedPlugin>& own,
+         const Profiler& profiler) {
   std::signal(SIGPIPE, SIG_IGN);
   const absl::StatusOr<framework::RegistryPtr> plugins = plugins::WithBuiltIn(own);
   if (!plugins.ok()) {
@@ -611,7 +618,8 @@ int Main(int argc, char** argv, const std::vector<framework::NamedPlugin>& own) 
   // A kubectl plugin has another name; messages show the command that the user typed.
   const std::string program = argc > 0 ? argv[0] : "fairlead";
   const bool of_kubectl = absl::EndsWith(program, "kubectl-fairlead");
-  return CommandLine(of_kubectl ? "kubectl fairlead" : "fairlead", *plugins).Main(argc, argv);
+  return CommandLine(of_kubectl ? "kubectl fairlead" : "fairlead", *plugins, profiler)
+      .Main(argc, argv);
 }
 
 }  // namespace fairlead::cmd

@@ -10,6 +10,7 @@
 
 #include <vector>
 
+#include "cmd/fairlead/profiles.h"
 #include "scheduler/framework/framework.h"
 
 namespace fairlead::cmd {
@@ -19,6 +20,8 @@ namespace fairlead::cmd {
 //
 // Every command that reads a configuration knows the plugins `own` beside the built-in ones; a
 // plugin runs if a profile enables it. A name that is taken is a usage error.
-int Main(int argc, char** argv, const std::vector<framework::NamedPlugin>& own = {});
+// `profiler`: of the program (--profile-bind-address).
+int Main(int argc, char** argv, const std::vector<framework::NamedPlugin>& own = {},
+         const Profiler& profiler = {});
 
 }  // namespace fairlead::cmd
