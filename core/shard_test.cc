@@ -12,7 +12,6 @@
 namespace fairlead::core::testing {
 namespace {
 
-using model::Kind;
 using model::kNodePoolLabel;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -38,7 +37,7 @@ class PassedWorld {
         const bool other = pod->scheduler_name == ShardFilter::kOtherShard;
         absl::StrAppend(&text, other ? " other" : "");
         // A pod never changes its scheduler.
-        const auto known = objects.find({Kind::kPod, model::Key(meta)});
+        const auto known = objects.find({model::Kind::kPod, model::Key(meta)});
         if (known != objects.end()) {
           EXPECT_TRUE(known->second == text || !absl::StartsWith(known->second, meta.uid))
               << known->second << " becomes " << text;
@@ -52,7 +51,7 @@ class PassedWorld {
       objects.erase(known);
     }
   }
-  std::map<std::pair<Kind, std::string>, std::string> objects;
+  std::map<std::pair<model::Kind, std::string>, std::string> objects;
 };
 
 class ShardFilterTest : public ::testing::Test {
@@ -70,7 +69,7 @@ class ShardFilterTest : public ::testing::Test {
     filter_->Apply(event, [this](const model::ClusterEvent& own) { world_.Take(own); });
   }
   // "" if the core has no such object.
-  std::string Has(Kind kind, const std::string& key) const {
+  std::string Has(model::Kind kind, const std::string& key) const {
     const auto found = world_.objects.find({kind, key});
     return found == world_.objects.end() ? "" : found->second;
   }
@@ -87,10 +86,10 @@ TEST_F(ShardFilterTest, TheLabelDecides) {
       Put(InPool(MakeGroup("ns", absl::StrCat("g-", pool), "q", 1), pool));
       Put(InPool(PodBuilder("ns", absl::StrCat("p-", pool)).Build(), pool));
       const bool own = pool == shard;
-      EXPECT_EQ(!Has(Kind::kNode, absl::StrCat("n-", pool)).empty(), own);
-      EXPECT_EQ(!Has(Kind::kQueue, absl::StrCat("q-", pool)).empty(), own);
-      EXPECT_EQ(!Has(Kind::kPodGroup, absl::StrCat("ns/g-", pool)).empty(), own);
-      EXPECT_EQ(Has(Kind::kPod, absl::StrCat("ns/p-", pool)),
+      EXPECT_EQ(!Has(model::Kind::kNode, absl::StrCat("n-", pool)).empty(), own);
+      EXPECT_EQ(!Has(model::Kind::kQueue, absl::StrCat("q-", pool)).empty(), own);
+      EXPECT_EQ(!Has(model::Kind::kPodGroup, absl::StrCat("ns/g-", pool)).empty(), own);
+      EXPECT_EQ(Has(model::Kind::kPod, absl::StrCat("ns/p-", pool)),
                 absl::StrCat("uid-ns-p-", pool, own ? "" : " other"));
     }
   }
@@ -103,34 +102,34 @@ TEST_F(ShardFilterTest, OtherKindsAndPodsOfOtherSchedulersAreEveryShards) {
   Put(priority);
   EXPECT_EQ(world_.objects.size(), 1u);
   Put(InPool(PodBuilder("ns", "p").Scheduler("default-scheduler").Build(), "b"));
-  EXPECT_EQ(Has(Kind::kPod, "ns/p"), "uid-ns-p");
+  EXPECT_EQ(Has(model::Kind::kPod, "ns/p"), "uid-ns-p");
 }
 
 TEST_F(ShardFilterTest, AnObjectThatMovesComesAndGoes) {
   Begin("a");
   Put(InPool(MakeNode("n", 1), "a"));
-  EXPECT_NE(Has(Kind::kNode, "n"), "-");
+  EXPECT_NE(Has(model::Kind::kNode, "n"), "-");
   Put(InPool(MakeNode("n", 1), "b"));
-  EXPECT_EQ(Has(Kind::kNode, "n"), "");
+  EXPECT_EQ(Has(model::Kind::kNode, "n"), "");
   Put(InPool(MakeNode("n", 1), "a"));
   model::Node again = InPool(MakeNode("n", 1), "b");
   again.meta.uid = "another";  // the deletion of the former was not seen yet
   Put(again);
-  EXPECT_EQ(Has(Kind::kNode, "n"), "");
+  EXPECT_EQ(Has(model::Kind::kNode, "n"), "");
 }
 
 TEST_F(ShardFilterTest, PodsFollowTheirGroupWhateverTheirOwnLabelSays) {
   Begin("a");
   Put(InPool(PodBuilder("ns", "p").Group("g").Build(), "b"));
   Put(InPool(PodBuilder("ns", "q").Group("g").Build(), "a"));
-  EXPECT_EQ(Has(Kind::kPod, "ns/p"), "uid-ns-p other") << "the group has not been seen";
-  EXPECT_EQ(Has(Kind::kPod, "ns/q"), "uid-ns-q");
+  EXPECT_EQ(Has(model::Kind::kPod, "ns/p"), "uid-ns-p other") << "the group has not been seen";
+  EXPECT_EQ(Has(model::Kind::kPod, "ns/q"), "uid-ns-q");
   Put(InPool(MakeGroup("ns", "g", "q", 2), "a"));
-  EXPECT_EQ(Has(Kind::kPod, "ns/p"), "uid-ns-p");
+  EXPECT_EQ(Has(model::Kind::kPod, "ns/p"), "uid-ns-p");
   Put(InPool(MakeGroup("ns", "g", "q", 2), "b"));
-  EXPECT_EQ(Has(Kind::kPod, "ns/p"), "uid-ns-p other");
-  EXPECT_EQ(Has(Kind::kPod, "ns/q"), "uid-ns-q other");
-  EXPECT_EQ(Has(Kind::kPodGroup, "ns/g"), "");
+  EXPECT_EQ(Has(model::Kind::kPod, "ns/p"), "uid-ns-p other");
+  EXPECT_EQ(Has(model::Kind::kPod, "ns/q"), "uid-ns-q other");
+  EXPECT_EQ(Has(model::Kind::kPodGroup, "ns/g"), "");
 }
 
 // Who deletes a group must not take what its pods hold out of the account of their queue.
@@ -139,25 +138,25 @@ TEST_F(ShardFilterTest, PodsOfADeletedGroupStay) {
   const model::PodGroup group = InPool(MakeGroup("ns", "g", "q", 1), "a");
   Put(group);
   Put(PodBuilder("ns", "p").Group("g").Build());
-  EXPECT_EQ(Has(Kind::kPod, "ns/p"), "uid-ns-p");
-  Pass(model::Delete{Kind::kPodGroup, "ns", "g", group.meta.uid});
-  EXPECT_EQ(Has(Kind::kPodGroup, "ns/g"), "");
+  EXPECT_EQ(Has(model::Kind::kPod, "ns/p"), "uid-ns-p");
+  Pass(model::Delete{model::Kind::kPodGroup, "ns", "g", group.meta.uid});
+  EXPECT_EQ(Has(model::Kind::kPodGroup, "ns/g"), "");
   Put(PodBuilder("ns", "p").Group("g").Build());
-  EXPECT_EQ(Has(Kind::kPod, "ns/p"), "uid-ns-p");
+  EXPECT_EQ(Has(model::Kind::kPod, "ns/p"), "uid-ns-p");
   // Without any pod nothing remembers it.
-  Pass(model::Delete{Kind::kPod, "ns", "p", "uid-ns-p"});
+  Pass(model::Delete{model::Kind::kPod, "ns", "p", "uid-ns-p"});
   Put(PodBuilder("ns", "late").Group("g").Build());
-  EXPECT_EQ(Has(Kind::kPod, "ns/late"), "uid-ns-late other");
+  EXPECT_EQ(Has(model::Kind::kPod, "ns/late"), "uid-ns-late other");
 }
 
 TEST_F(ShardFilterTest, AReservationPodIsOfItsNodesShard) {
   Begin("a");
   Put(PodBuilder(kReservations, "r").Scheduler("").On("n").Build());
-  EXPECT_EQ(Has(Kind::kPod, "reservations/r"), "");
+  EXPECT_EQ(Has(model::Kind::kPod, "reservations/r"), "");
   Put(InPool(MakeNode("n", 1), "a"));
-  EXPECT_EQ(Has(Kind::kPod, "reservations/r"), "uid-reservations-r");
+  EXPECT_EQ(Has(model::Kind::kPod, "reservations/r"), "uid-reservations-r");
   Put(InPool(MakeNode("n", 1), ""));
-  EXPECT_EQ(Has(Kind::kPod, "reservations/r"), "");
+  EXPECT_EQ(Has(model::Kind::kPod, "reservations/r"), "");
 }
 
 TEST_F(ShardFilterTest, NodesOfAPoolOfTheShardBearItsLabel) {
@@ -216,14 +215,14 @@ TEST_F(ShardFilterTest, TheCoreHasWhatBelongsToTheShard) {
         }
         case 3: {
           if (!pods.contains(name)) break;
-          Pass(model::Delete{Kind::kPod, "ns", name, pods[name].meta.uid});
+          Pass(model::Delete{model::Kind::kPod, "ns", name, pods[name].meta.uid});
           pods.erase(name);
           break;
         }
         default: {
           const std::string group = pick({"g", "h"});
           if (groups.erase(group) > 0) {
-            Pass(model::Delete{Kind::kPodGroup, "ns", group, ""});
+            Pass(model::Delete{model::Kind::kPodGroup, "ns", group, ""});
           }
         }
       }
@@ -235,18 +234,18 @@ TEST_F(ShardFilterTest, TheCoreHasWhatBelongsToTheShard) {
                         pod.second.scheduler_name == "fairlead";
                });
       });
-      std::map<std::pair<Kind, std::string>, std::string> expected;
+      std::map<std::pair<model::Kind, std::string>, std::string> expected;
       for (const auto& [key, pod] : pods) {
         const std::string group(pod.meta.annotations.Get(model::kPodGroupAnnotation));
         const bool own =
             seen.contains(group) ? seen[group] : pod.meta.labels.Get(kNodePoolLabel) == shard;
         const bool foreign = pod.scheduler_name == "fairlead" && !own;
-        expected[{Kind::kPod, absl::StrCat("ns/", key)}] =
+        expected[{model::Kind::kPod, absl::StrCat("ns/", key)}] =
             absl::StrCat(pod.meta.uid, foreign ? " other" : "");
       }
       for (const auto& [key, group] : groups) {
         if (group.meta.labels.Get(kNodePoolLabel) != shard) continue;
-        expected[{Kind::kPodGroup, absl::StrCat("ns/", key)}] = group.meta.uid;
+        expected[{model::Kind::kPodGroup, absl::StrCat("ns/", key)}] = group.meta.uid;
       }
       ASSERT_EQ(world_.objects, expected);
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@ struct CommonFlags {
   std::string output = "table";
   std::string configuration, catalog;                   // paths
   std::string ns;                                       // empty: that of the context
+  std::optional<std::string> partition_label_value;     // core::Shard; absent: as configured
   framework::RegistryPtr plugins = plugins::BuiltIn();  // that the configuration may name
 };
 

@@ -86,6 +86,7 @@ absl::Status RunWhatIf(const WhatIfFlags& flags, std::ostream& out) {
         flags.with_catalog.empty() ? flags.common.catalog : flags.with_catalog;
     FAIRLEAD_ASSIGN_OR_RETURN(
         with_settings, LoadSettings(configuration, catalog, ReadTextFile, flags.common.plugins));
+    ApplyShard(flags.common, with_settings->configuration);
     question.with_settings = &*with_settings;
   }
   FAIRLEAD_ASSIGN_OR_RETURN(Opened opened, Open(flags.common));

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "core/config_shard.h"
 #include "usage-prometheus/fetcher.h"
 
 namespace fairlead::cmd {
@@ -23,11 +24,18 @@ absl::StatusOr<Opened> Open(const CommonFlags& flags, bool has_wide, absl::strin
   FAIRLEAD_ASSIGN_OR_RETURN(opened.format, ParseOutputFormat(flags.output, has_wide));
   FAIRLEAD_ASSIGN_OR_RETURN(opened.settings, LoadSettings(flags.configuration, flags.catalog,
                                                           ReadTextFile, flags.plugins));
+  ApplyShard(flags, opened.settings->configuration);
   FAIRLEAD_ASSIGN_OR_RETURN(opened.connection, Connection::Open(flags.cluster, program));
   FAIRLEAD_ASSIGN_OR_RETURN(
       opened.usage_database,
       UsageDatabase::Open(opened.settings->configuration, opened.connection->clock()));
   return opened;
+}
+
+void ApplyShard(const CommonFlags& flags, core::Configuration& configuration) {
+  if (!flags.partition_label_value.has_value()) return;
+  core::SetShard(core::Shard{*flags.partition_label_value}, configuration.leader_election.name,
+                 configuration.options);
 }
 
 FetchUsage FetchUsageOf(Opened& opened) {

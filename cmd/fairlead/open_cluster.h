@@ -31,6 +31,9 @@ struct Opened {
 absl::StatusOr<Opened> Open(const CommonFlags& flags, bool has_wide = false,
                             absl::string_view program = "fairlead");
 
+// What --partition-label-value says goes before the configuration.
+void ApplyShard(const CommonFlags& flags, core::Configuration& configuration);
+
 // Null without a database. `opened` outlives it.
 FetchUsage FetchUsageOf(Opened& opened);
 

@@ -44,9 +44,26 @@ constexpr char kExamples[] =
     "  kubectl fairlead explain pod/train-0         the same, as a plugin of kubectl\n"
     "'fairlead COMMAND --help' tells more of each.\n";
 
+CLI::Validator IsLabelValue() {
+  return CLI::Validator(
+      [](const std::string& value) {
+        const std::string fault = core::LabelValueFault(value);
+        return fault.empty() ? "" : absl::StrCat("\"", value.substr(0, 80), "\" ", fault);
+      },
+      "", "");
+}
+
 void AddShow(CLI::App& app, CommonFlags& flags, const char* outputs = kOutputs) {
   AddCluster(app, flags.cluster);
   AddSettings(app, flags);
+  app.add_option_function<std::string>(
+         "--partition-label-value",
+         [&flags](const std::string& value) { flags.partition_label_value = value; },
+         "Look at one shard of the cluster, as `fairlead run` with this flag schedules it "
+         "(default: "
+         "as configured, else all)")
+      ->type_name("VALUE")
+      ->check(IsLabelValue());
   app.add_option("-o,--output", flags.output, kOutputHelp)->type_name(outputs);
 }
 
@@ -188,12 +205,7 @@ class CommandLine {
                                  "; empty: what has no such label. May be given more than once "
                                  "(default: as configured, else the whole cluster)"))
         ->type_name("VALUE")
-        ->check(CLI::Validator(
-            [](const std::string& value) {
-              const std::string fault = core::LabelValueFault(value);
-              return fault.empty() ? "" : absl::StrCat("\"", value.substr(0, 80), "\" ", fault);
-            },
-            "", ""));
+        ->check(IsLabelValue());
     sub->add_option("--identity", run_.identity, "Name of this process in the Lease and in events")
         ->type_name("NAME")
         ->check(NotBlank);
