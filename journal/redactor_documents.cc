@@ -51,7 +51,8 @@ absl::string_view PlainVersion(absl::string_view version) {
 }
 // A family of metrics that this program has (docs/metrics.md), or its client library.
 bool IsOwnMetric(absl::string_view name) {
-  return absl::StartsWith(name, "fairlead_") || absl::StartsWith(name, "process_");
+  return absl::StartsWith(name, "fairlead_") || absl::StartsWith(name, "kai_queue_") ||
+         absl::StartsWith(name, "process_") || absl::StartsWith(name, "scheduler_");
 }
 // The end of a value of a label: the first quote that no backslash escapes.
 size_t QuoteIn(absl::string_view text) {

@@ -48,6 +48,7 @@ struct OwnerStats {
   core::DecisionLoop::Stats loop;
   AppCounters counters;
   core::Totals totals;
+  bool kai_status = false;  // core::Options::kai_status: metrics as KAI's, too
 };
 
 }  // namespace fairlead::cmd

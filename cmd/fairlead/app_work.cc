@@ -282,6 +282,7 @@ OwnerStats Application::Measure() {
   stats.loop = loop_->stats();
   stats.counters = counters_;
   stats.totals = loop_->Count();
+  stats.kai_status = options_.core.kai_status;
   return stats;
 }
 

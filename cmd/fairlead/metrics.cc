@@ -154,6 +154,41 @@ void AddWrites(const AppStats& app, Filler& out) {
   out.Add("fairlead_kube_events_dropped_total", writes.shed_events);
 }
 
+// The numbers of KAI's queue-controller and scheduler, by their names and in their units.
+struct KaiQueueMetrics {
+  const char* resource;
+  const char *quota, *allocated, *fair_share;
+  double fair_share_unit;  // of the resource's own units
+};
+constexpr KaiQueueMetrics kKaiQueueMetrics[] = {
+    {model::kGpuName, "kai_queue_deserved_gpus", "kai_queue_allocated_gpus",
+     "kai_queue_fair_share_gpu", 1},
+    {model::kCpuName, "kai_queue_quota_cpu_cores", "kai_queue_allocated_cpu_cores",
+     "kai_queue_fair_share_cpu_cores", 1},
+    {model::kMemoryName, "kai_queue_quota_memory_bytes", "kai_queue_allocated_memory_bytes",
+     "kai_queue_fair_share_memory_gb", 1e9}};
+
+void AddKaiQueues(const OwnerStats& owner, Filler& out) {
+  if (!owner.kai_status) return;
+  for (const core::QueueRow& queue : owner.totals.queues) {
+    const Labels labels = {{"queue_name", queue.name}};
+    out.Add("kai_queue_info", int64_t{1}, labels);
+    for (const core::QueueResourceRow& row : queue.resources) {
+      const auto* metrics = std::find_if(
+          std::begin(kKaiQueueMetrics), std::end(kKaiQueueMetrics),
+          [&row](const KaiQueueMetrics& each) { return row.resource == each.resource; });
+      if (metrics == std::end(kKaiQueueMetrics)) continue;
+      const auto units = static_cast<double>(model::BaseUnitsPerUnit(row.resource));
+      const auto amount = [units](int64_t base, double unit) {
+        return base == model::kUnlimited ? -1.0 : static_cast<double>(base) / units / unit;
+      };
+      out.Add(metrics->quota, amount(row.quota, 1), labels);
+      out.Add(metrics->allocated, amount(row.allocated, 1), labels);
+      out.Add(metrics->fair_share, amount(row.fair_share, metrics->fair_share_unit), labels);
+    }
+  }
+}
+
 void AddQueues(const OwnerStats& owner, Filler& out) {
   for (const core::QueueRow& queue : owner.totals.queues) {
     out.Add("fairlead_queue_waiting_workloads", queue.waiting_workloads, {{"queue", queue.name}});
@@ -285,6 +320,7 @@ void AddOwner(const OwnerStats& owner, absl::Time now, Filler& out) {
   out.Add("fairlead_bought_gpus", owner.totals.gpus_held);
   out.Add("fairlead_bought_dollars_per_hour", Dollars(owner.totals.price_micro_usd_per_hour));
   AddQueues(owner, out);
+  AddKaiQueues(owner, out);
 }
 
 void AddHost(const HostStats& host, Filler& out) {
@@ -449,6 +485,19 @@ const std::vector<MetricInfo>& AllMetrics() {
       {"fairlead_queue_requested", kG, "queue, resource", "Amount that pods hold or wait for."},
       {"fairlead_queue_waiting_workloads", kG, "queue", "Waiting workloads."},
       {"fairlead_queue_running_pods", kG, "queue", "Running pods."},
+      // KAI's, by its names.
+      {"kai_queue_info", kG, "queue_name", "1: the queue is there."},
+      {"kai_queue_deserved_gpus", kG, "queue_name", "Quota of GPUs; -1: unlimited."},
+      {"kai_queue_quota_cpu_cores", kG, "queue_name", "Quota of cores; -1: unlimited."},
+      {"kai_queue_quota_memory_bytes", kG, "queue_name", "Quota of memory; -1: unlimited."},
+      {"kai_queue_allocated_gpus", kG, "queue_name", "GPUs that pods hold."},
+      {"kai_queue_allocated_cpu_cores", kG, "queue_name", "Cores that pods hold."},
+      {"kai_queue_allocated_memory_bytes", kG, "queue_name", "Memory that pods hold."},
+      {"kai_queue_fair_share_gpu", kG, "queue_name", "Fair share of GPUs at the last decision."},
+      {"kai_queue_fair_share_cpu_cores", kG, "queue_name",
+       "Fair share of cores at the last decision."},
+      {"kai_queue_fair_share_memory_gb", kG, "queue_name",
+       "Fair share of memory at the last decision, in 10^9 bytes."},
       // Writes.
       {"fairlead_actions_total", kC, "action, code",
        "Answered actions by gRPC status code; Kubernetes events are not counted."},

@@ -17,6 +17,7 @@ namespace fairlead::cmd {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Everything known, so that every metric has a sample.
 AppStats FullApp() {
@@ -42,6 +43,7 @@ AppStats FullApp() {
 OwnerStats FullOwner() {
   OwnerStats stats;
   stats.known = true;
+  stats.kai_status = true;
   stats.at = absl::FromUnixSeconds(100);
   stats.counters.results = {{{"bind", "OK"}, 9}, {{"bind", "NOT_FOUND"}, 2}, {{"evict", "OK"}, 1}};
   stats.counters.decisions.Add(absl::Milliseconds(3));
@@ -70,6 +72,14 @@ OwnerStats FullOwner() {
   gpu.quota = 2500;
   gpu.limit = model::kUnlimited;
   queue.resources.push_back(gpu);
+  core::QueueResourceRow cpu, memory;
+  cpu.resource = "cpu";
+  cpu.allocated = 3500;
+  memory.resource = "memory";
+  memory.quota = model::kUnlimited;
+  memory.fair_share = 4'500'000'000;
+  queue.resources.push_back(cpu);
+  queue.resources.push_back(memory);
   stats.totals.queues.push_back(queue);
   return stats;
 }
@@ -182,6 +192,22 @@ TEST(MetricsTest, SpansAreCountedByWhatBecameOfThem) {
   EXPECT_THAT(text, HasSubstr("fairlead_trace_spans_total{result=\"sent\"} 5\n"));
   EXPECT_THAT(text, HasSubstr("fairlead_trace_spans_total{result=\"failed\"} 3\n"));
   EXPECT_THAT(text, HasSubstr("fairlead_trace_spans_total{result=\"dropped\"} 2\n"));
+}
+
+// Dashboards of KAI's read them; without kaiStatus its own controllers tell them.
+TEST(MetricsTest, QueuesAsKaiTellsThem) {
+  OwnerStats owner = FullOwner();
+  const std::string text = Text(FullApp(), owner);
+  for (const char* sample :
+       {"kai_queue_info{queue_name=\"team \\\"a\\\"\"} 1\n",
+        "kai_queue_deserved_gpus{queue_name=\"team \\\"a\\\"\"} 2.5\n",
+        "kai_queue_allocated_cpu_cores{queue_name=\"team \\\"a\\\"\"} 3.5\n",
+        "kai_queue_quota_memory_bytes{queue_name=\"team \\\"a\\\"\"} -1\n",
+        "kai_queue_fair_share_memory_gb{queue_name=\"team \\\"a\\\"\"} 4.5\n"}) {
+    EXPECT_THAT(text, HasSubstr(sample));
+  }
+  owner.kai_status = false;
+  EXPECT_THAT(Text(FullApp(), owner), Not(HasSubstr("\nkai_")));
 }
 
 TEST(MetricsTest, SamplesOfSeveralShardsNameThem) {
