@@ -50,7 +50,7 @@ struct CurlTransportOptions {
   // The most connections that a class may open. HTTP/2 fills one before it opens the next; further
   // requests wait. HTTP/1.1 needs one for each request in flight, and each watch has one.
   int read_connections_max = 4;
-  int watch_connections_max = 32;
+  int watch_connections_max = 64;  // more than there are kinds, those of providers included
   int write_connections_max = 2;
   int streams_per_connection_max = 100;                // the API server's own limit
   absl::Duration connect_timeout = absl::Seconds(10);  // TCP and TLS

@@ -1,6 +1,7 @@
 // What ClusterSource asks of the server, and what it lets through.
 #include "kube/watch/source.h"
 
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "base/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kube/transport/curl_transport.h"
 #include "kube/transport/fake_transport.h"
 #include "kube/watch/runtime_test_util.h"
 
@@ -138,6 +140,13 @@ TEST(ClusterSourceTest, UnreadKindsAreNotRequested) {
   }
   EXPECT_EQ(source.GetStats().size(), std::size(model::kAllKinds) - 1);
   source.Stop();
+}
+
+// A watch without a connection would wait in silence.
+TEST(SourceLimitsTest, ATransportHasRoomForTheWatchesOfAllKindsAndOfProviders) {
+  constexpr size_t kOfProviders = 16;
+  EXPECT_GE(static_cast<size_t>(CurlTransportOptions().watch_connections_max),
+            std::size(model::kAllKinds) + kOfProviders);
 }
 
 }  // namespace
