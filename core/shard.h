@@ -41,7 +41,7 @@ struct Shard {
 };
 
 // The prefix of the names of the shard's NodeRequests: machines bear them, and a shard must not
-// take another one's for machines that nobody asked for. Null: of a process without a shard.
+// take another one's for machines without a request. Null: of a process without a shard.
 std::string RequestPrefixOf(const Shard* shard);
 // The name of a shard's Lease beside those of others; `name` itself for the empty value.
 std::string LeaseNameOf(const std::string& name, const Shard& shard);
@@ -71,7 +71,7 @@ class ShardFilter {
     std::optional<model::Pod> pod;  // if there is a leader
   };
   // A group or a node that has been seen. One that has gone is remembered while pods follow it:
-  // who deletes a group must not move what its pods hold.
+  // the deletion of a group must not move what its pods hold.
   struct Leader {
     bool has = false;  // it belongs to the shard
     bool gone = false;

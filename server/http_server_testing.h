@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <string>
 
 namespace fairlead::server::testing {
@@ -32,6 +33,23 @@ inline std::string ReadAll(int fd) {
   }
   close(fd);
   return all;
+}
+
+struct Answer {
+  int status = 0;  // 0: what came is no answer
+  std::string body;
+};
+
+// GET, on a connection of its own.
+inline Answer Get(int port, const std::string& path) {
+  const int fd = Connect(port);
+  const std::string request =
+      "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+  EXPECT_EQ(write(fd, request.data(), request.size()), static_cast<ssize_t>(request.size()));
+  const std::string all = ReadAll(fd);
+  const size_t end = all.find("\r\n\r\n");
+  if (all.size() < 12 || end == std::string::npos) return {};
+  return {std::atoi(all.substr(9, 3).c_str()), all.substr(end + 4)};
 }
 
 }  // namespace fairlead::server::testing

@@ -288,22 +288,21 @@ FairleadInstallation FindFairlead(const std::vector<Json>& deployments) {
   FairleadInstallation found;
   for (const Json& deployment : deployments) {
     if (deployment.TextAt({"metadata", "labels", kFairleadLabel}) != "fairlead") continue;
+    const bool first = found.name.empty();
     for (const Json& container : ItemsAt(deployment, {"spec", "template", "spec", "containers"})) {
-      ReadShardFlags(WordsOf(container), found.shards);
+      const std::vector<std::string> words = WordsOf(container);
+      ReadShardFlags(words, found.shards);
+      const auto flag = std::find(words.begin(), words.end(), "--config");
+      if (!first || flag == words.end() || flag + 1 == words.end()) continue;
+      found.key = std::vector<std::string>(absl::StrSplit(*(flag + 1), '/')).back();
     }
-    if (!found.name.empty()) continue;
+    if (!first) continue;
     found.ns = MetaNamespace(deployment);
     found.name = MetaName(deployment);
     for (const Json& volume : ItemsAt(deployment, {"spec", "template", "spec", "volumes"})) {
       if (volume.TextAt({"name"}) == "configuration") {
         found.config_map = volume.TextAt({"configMap", "name"});
       }
-    }
-    for (const Json& container : ItemsAt(deployment, {"spec", "template", "spec", "containers"})) {
-      const std::vector<std::string> words = WordsOf(container);
-      const auto flag = std::find(words.begin(), words.end(), "--config");
-      if (flag == words.end() || flag + 1 == words.end()) continue;
-      found.key = std::vector<std::string>(absl::StrSplit(*(flag + 1), '/')).back();
     }
   }
   return found;

@@ -5,8 +5,6 @@
 
 #include <utility>
 
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "server/http_server_testing.h"
 
@@ -14,25 +12,6 @@ namespace fairlead::cmd {
 namespace {
 
 using ::testing::HasSubstr;
-
-struct ProfileAnswer {
-  int status = 0;
-  std::string body;
-};
-
-ProfileAnswer FetchProfile(int port, const std::string& path) {
-  const int fd = server::testing::Connect(port);
-  const std::string request =
-      absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-  EXPECT_EQ(write(fd, request.data(), request.size()), static_cast<ssize_t>(request.size()));
-  const std::string answer = server::testing::ReadAll(fd);
-  ProfileAnswer told;
-  const size_t end = answer.find("\r\n\r\n");
-  if (answer.size() < 12 || end == std::string::npos) return told;
-  (void)absl::SimpleAtoi(answer.substr(9, 3), &told.status);
-  told.body = answer.substr(end + 4);
-  return told;
-}
 
 class ProfilesTest : public ::testing::Test {
  protected:
@@ -51,9 +30,11 @@ class ProfilesTest : public ::testing::Test {
 };
 
 TEST_F(ProfilesTest, AreServedOnALoopbackAddress) {
-  const auto server = ServeProfiles("127.0.0.1:0", ProfilerThatSays());
-  ASSERT_TRUE(server.ok()) << server.status();
-  const auto get = [&](const std::string& path) { return FetchProfile((*server)->port(), path); };
+  const auto served = ServeProfiles("127.0.0.1:0", ProfilerThatSays());
+  ASSERT_TRUE(served.ok()) << served.status();
+  const auto get = [&](const std::string& path) {
+    return server::testing::Get((*served)->port(), path);
+  };
   EXPECT_EQ(get("/debug/pprof/profile").body, "cpu\n");
   EXPECT_EQ(asked_, absl::Seconds(10));
   EXPECT_EQ(get("/debug/pprof/profile?seconds=60").status, 200);

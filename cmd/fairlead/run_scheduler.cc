@@ -345,7 +345,7 @@ absl::Status RunScheduler(const RunFlags& flags) {
       MakeShards(
           {&flags, connection.get(), flags.identity.empty() ? MakeIdentity() : flags.identity,
            &logger, management == nullptr ? nullptr : &management->transport(),
-           usage_database.get(), audit.get()},
+           usage_database.get(), audit.get(), nullptr, dashboard.has_value()},
           webhook_address.has_value() ? &webhook_cache : nullptr, more_connections));
   ReloadThread reloads(&shards);
   FAIRLEAD_ASSIGN_OR_RETURN(

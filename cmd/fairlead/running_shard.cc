@@ -91,7 +91,7 @@ absl::Status RunningShard::Open() {
   FAIRLEAD_ASSIGN_OR_RETURN(
       traces_, Traces::Open(settings_.configuration.tracing, options.identity, clock, logger_));
   if (host_.events != nullptr) observers_.Add(host_.events);
-  if (!host_.flags->dashboard_bind_address.empty()) observers_.Add(&live_view_);
+  if (host_.has_dashboard) observers_.Add(&live_view_);
   if (traces_ != nullptr) observers_.Add(traces_->observer());
   application_ =
       std::make_unique<Application>(PortsFor(), options, &settings_.catalog, &logger_, &observers_);

@@ -40,7 +40,8 @@ class RunningShard {
     kube::HttpTransport* management_cluster = nullptr;
     UsageDatabase* usage_database = nullptr;
     LogWriter* audit = nullptr;
-    AppObserver* events = nullptr;  // also told of this shard's; null: nobody
+    AppObserver* events = nullptr;  // also told of this shard's; null: none
+    bool has_dashboard = false;     // ServeDashboard is called with an address
   };
   // What belongs to one of several shards of a process; absent: the process has one, as configured.
   using LabelValue = std::optional<std::string>;

@@ -25,16 +25,6 @@ class ProfilesTest : public IntegrationTest {
     (void)absl::SimpleAtoi(log.substr(from, log.find('\n', from) - from), &port);
     return port;
   }
-  // The body of the answer.
-  static std::string Fetch(int port, const std::string& path) {
-    const int fd = server::testing::Connect(port);
-    const std::string request =
-        absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-    EXPECT_EQ(write(fd, request.data(), request.size()), static_cast<ssize_t>(request.size()));
-    const std::string answer = server::testing::ReadAll(fd);
-    const size_t end = answer.find("\r\n\r\n");
-    return end == std::string::npos ? "" : answer.substr(end + 4);
-  }
 };
 
 // Of gperftools' format: words of 64 bits; five of a header, the second of which says how many
@@ -61,13 +51,14 @@ TEST_F(ProfilesTest, SayWhereTimeAndMemoryGo) {
   // It works for as long as it is looked at.
   std::string profile;
   for (int round = 0; round < 10 && SamplesIn(profile) == 0; ++round) {
-    std::future<std::string> fetched = std::async(
-        std::launch::async, [port] { return Fetch(port, "/debug/pprof/profile?seconds=1"); });
+    std::future<std::string> fetched = std::async(std::launch::async, [port] {
+      return server::testing::Get(port, "/debug/pprof/profile?seconds=1").body;
+    });
     for (int i = 0; i < 40; ++i) MakePod({.name = absl::StrCat("p-", round, "-", i)});
     profile = fetched.get();
   }
   EXPECT_GT(SamplesIn(profile), 0u) << profile.size() << " bytes";
-  const std::string heap = Fetch(port, "/debug/pprof/heap");
+  const std::string heap = server::testing::Get(port, "/debug/pprof/heap").body;
   EXPECT_EQ(heap.rfind("heap profile: ", 0), 0u) << heap.substr(0, 200);
   EXPECT_NE(heap.find("@ heap_v2/65536"), std::string::npos) << heap.substr(0, 200);
 }
