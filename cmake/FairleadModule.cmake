@@ -44,7 +44,8 @@ function(fairlead_add_groups)
   add_custom_target(integration-tests DEPENDS fairlead fairlead-gpu-index fairlead-head-to-head fairlead_integration
     fairlead_differential)
   # Not fairlead_remote_plugins: Debian's gRPC is built without TSan, which does not see what orders its threads.
-  set(threaded fairlead_kube_credentials fairlead_kube_http fairlead_kube_watch fairlead_kube_write fairlead_kube_leader fairlead_server fairlead_usage_prometheus fairlead_extenders fairlead_cmd)
+  set(threaded fairlead_kube_credentials fairlead_kube_http fairlead_kube_watch fairlead_kube_write fairlead_kube_leader fairlead_server fairlead_usage_prometheus fairlead_extenders
+    fairlead_cmd_app fairlead_cmd_logs fairlead_cmd_run fairlead_cmd_settings fairlead_cmd_traces fairlead_cmd_webhook)
   list(TRANSFORM threaded APPEND _test OUTPUT_VARIABLE threaded_tests)
   add_custom_target(thread-tests DEPENDS ${threaded_tests})
   if(FAIRLEAD_SANITIZE MATCHES "thread")

@@ -1,4 +1,5 @@
-// Field `grouping` of FairleadConfiguration. Lines of errors: cmd/fairlead/config_file_test.cc.
+// Field `grouping` of FairleadConfiguration. Lines of errors:
+// cmd/fairlead/settings/config_file_test.cc.
 #include <string>
 #include <utility>
 

@@ -2,7 +2,7 @@
 
 #include <csignal>
 
-#include "cmd/fairlead/signals.h"
+#include "cmd/fairlead/run/signals.h"
 #include "demo/day.h"
 #include "demo/screen.h"
 

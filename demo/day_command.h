@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "cmd/fairlead/connection.h"
+#include "cmd/fairlead/cluster/connection.h"
 #include "scheduler/plugins/registry.h"
 
 namespace fairlead::demo {

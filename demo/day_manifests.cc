@@ -11,7 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
-#include "cmd/fairlead/config_file.h"
+#include "cmd/fairlead/settings/config_file.h"
 #include "document/yaml.h"
 #include "kube/codec/codec.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "cmd/fairlead/api_client.h"
+#include "cmd/fairlead/cluster/api_client.h"
 #include "document/json.h"
 #include "sim/scenario.h"
 

@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "cmd/fairlead/api_client.h"
+#include "cmd/fairlead/cluster/api_client.h"
 #include "demo/day_manifests.h"
 
 namespace fairlead::demo {

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "autoscale-hook/provisioning/failure.h"
-#include "cmd/fairlead/test_views.h"
+#include "cmd/fairlead/inspect/test_views.h"
 #include "demo/day_clock.h"
 #include "demo/day_cloud.h"
 #include "demo/day_manifests.h"

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "cmd/fairlead/app.h"
+#include "cmd/fairlead/app/app.h"
 #include "core/bill.h"
 #include "demo/day_clock.h"
 #include "demo/screen.h"

@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "cmd/fairlead/show.h"
-#include "cmd/fairlead/table.h"
+#include "cmd/fairlead/inspect/show.h"
+#include "cmd/fairlead/terminal/table.h"
 #include "scheduler/model/resources.h"
 #include "scheduler/verdict/verdict.h"
 

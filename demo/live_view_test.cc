@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "cmd/fairlead/table.h"
-#include "cmd/fairlead/test_views.h"
+#include "cmd/fairlead/inspect/test_views.h"
+#include "cmd/fairlead/terminal/table.h"
 
 namespace fairlead::demo {
 namespace {

@@ -167,7 +167,7 @@ topologyConstraintGroupConfigs uid workerGroupSpecs workerTemplate xgbReplicaSpe
 )";
 
 // Fields of objects in a bundle: of Fairlead's CustomResourceDefinitions, and of Kubernetes' kinds those
-// that a bundle has (cmd/fairlead/bundle_fields.h).
+// that a bundle has (cmd/fairlead/bundle/bundle_fields.h).
 inline constexpr absl::string_view kApiFields = R"(
 acquireTime action activeDeadlineSeconds affinity alias allocatable allocated allocatedNonPreemptible allowSpot
 annotations antiAffinity apiVersion architecture budgets by capacity category childQueues claimName claims code

@@ -10,7 +10,7 @@
 
 #include <vector>
 
-#include "cmd/fairlead/profiles.h"
+#include "cmd/fairlead/run/profiles.h"
 #include "scheduler/framework/framework.h"
 
 namespace fairlead::cmd {

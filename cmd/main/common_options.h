@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/strings/ascii.h"
-#include "cmd/fairlead/commands.h"
+#include "cmd/fairlead/cluster/command_flags.h"
 
 namespace fairlead::cmd {
 

@@ -4,7 +4,7 @@
 // Thread-safety: one call at a time.
 #pragma once
 
-#include "cmd/fairlead/profiles.h"
+#include "cmd/fairlead/run/profiles.h"
 
 namespace fairlead::cmd {
 

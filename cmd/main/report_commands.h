@@ -6,7 +6,9 @@
 #include <functional>
 
 #include "absl/status/status.h"
-#include "cmd/fairlead/commands.h"
+#include "cmd/fairlead/bundle/bundle_command.h"
+#include "cmd/fairlead/journal/journal_command.h"
+#include "cmd/fairlead/journal/replay_command.h"
 #include "scheduler/framework/framework.h"
 
 namespace fairlead::cmd {

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "cmd/fairlead/app_stats.h"
+#include "cmd/fairlead/app/app_stats.h"
 #include "cmd/simtest/replica.h"
 #include "cmd/simtest/settings_files.h"
 #include "sim/event_queue.h"

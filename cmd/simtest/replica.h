@@ -18,9 +18,9 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "cmd/fairlead/app.h"
-#include "cmd/fairlead/logger.h"
-#include "cmd/fairlead/reloader.h"
+#include "cmd/fairlead/app/app.h"
+#include "cmd/fairlead/logs/logger.h"
+#include "cmd/fairlead/run/reloader.h"
 #include "cmd/simtest/settings_files.h"
 #include "sim/event_queue.h"
 #include "sim/world/api_server.h"

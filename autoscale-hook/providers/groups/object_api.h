@@ -1,6 +1,6 @@
 // Objects of an API server, as far as the providers cluster-api, scale-subresource and
 // provisioning-request use them.
-// cmd/fairlead/object_api.h implements it over HTTP.
+// cmd/fairlead/app/object_api.h implements it over HTTP.
 //
 // Every call is answered once, possibly before it returns; the adapter has time-outs. An answer may
 // come after the end of the caller. Status codes:
