@@ -307,6 +307,19 @@ TEST_F(DeviceConstraintsTest, WhatAClaimLostOrLacksByNowIsSeenBeforeItIsWritten)
   EXPECT_FALSE(state_.devices().IsWhole("ns/absent"));
 }
 
+// kube-scheduler serves claims in the order of the pod, and gives up an alternative for any claim
+// before.
+TEST_F(DeviceConstraintsTest, AClaimThatHasAChoiceDoesNotCostAnotherItsFirstAlternative) {
+  model::ResourceClaim claim = GpusOrNic("c");
+  claim.requests[0].first_available[0].selectors = {
+      "device.attributes[\"gpu.nvidia.com\"].numa == 0"};
+  state_.UpsertDeviceObject(claim);
+  state_.UpsertDeviceObject(SameNuma(MakeClaim("pair", 2, kGpuClass, "q")));
+  Place(Add("p", {"pair", "c"}), "n1");
+  EXPECT_EQ(Held("ns/c").size(), 2) << "GPUs of NUMA node 0, and not the card";
+  EXPECT_EQ(Held("ns/pair").size(), 2);
+}
+
 TEST_F(DeviceConstraintsTest,
        AClaimThatCouldHaveItsFirstChoiceByNowIsNotWrittenWithDevicesTooMany) {
   model::ResourceClaim claim = GpusOrNic("c");

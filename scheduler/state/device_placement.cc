@@ -14,6 +14,11 @@ constexpr int64_t kMaxCountWork = 2'000;
 // On a node with more devices (partitions, mostly) claims are not counted one by one.
 constexpr int64_t kMaxCountedDevices = 32;
 
+bool HasAlternatives(const ClaimShape& shape) {
+  return std::any_of(shape.requests.begin(), shape.requests.end(),
+                     [](const auto& request) { return request.options.size() > 1; });
+}
+
 class Question {
  public:
   Question(const DeviceAllocator& book, absl::string_view node)
@@ -212,14 +217,16 @@ PlacedDevices Question::Add(const model::ResourceList& requests) {
   for (const auto& [name, amount] : requests) {
     if (IsDemand(name) && !IsShape(name)) plain[name] += amount;
   }
-  for (const auto& [name, amount] : requests) {
-    const ClaimShape* shape = IsShape(name) ? book_.FindShape(name) : nullptr;
-    if (shape == nullptr) continue;
-    const model::ResourceList demands = ShapeDemands(*shape);
-    for (int64_t i = 0; i < amount / shape->weight; ++i) {
-      AddClaim(*shape);
-      added.claims.push_back({name});
-      for (const auto& [demand, count] : demands) plain[demand] -= count;
+  for (const bool with_alternatives : {true, false}) {
+    for (const auto& [name, amount] : requests) {
+      const ClaimShape* shape = IsShape(name) ? book_.FindShape(name) : nullptr;
+      if (shape == nullptr || HasAlternatives(*shape) != with_alternatives) continue;
+      const model::ResourceList demands = ShapeDemands(*shape);
+      for (int64_t i = 0; i < amount / shape->weight; ++i) {
+        AddClaim(*shape);
+        added.claims.push_back({name});
+        for (const auto& [demand, count] : demands) plain[demand] -= count;
+      }
     }
   }
   for (const auto& [demand, count] : plain) {

@@ -1,8 +1,10 @@
 // Which devices of a node go to a pod that brings claims along: the question of device_choice.h
 // about the devices of a DeviceAllocator.
 //
-// The filter and the placing ask the same question in the same order (claims by the name of their
-// shape, then plain demands by name), so a pod that passed the filter gets its devices.
+// The filter and the placing ask the same question in the same order (claims with alternatives by
+// the name of their shape, then the other claims, then plain demands by name), so a pod that passed
+// the filter gets its devices. Those with alternatives come first, so that no device that another
+// claim could do without takes a better alternative away.
 //
 // allocationMode All means every device of the node that matches: it cannot be satisfied while one
 // of them is held or not given out, or while slices of the node's pools are missing. While they are
