@@ -499,6 +499,46 @@ TEST_F(PutOffTest, ItIsWrittenOnceItsTimeIsOver) {
   for (int64_t at = 4; at < 30; ++at) EXPECT_EQ(Writes(at), 0u) << at;
 }
 
+// The group had a verdict that was cleared, and waits again for the place of a pod of its own.
+class PutOffAgainTest : public PutOffTest {
+ protected:
+  // `clear`: the answer to the removal of the verdict.
+  void StartAndWaitAgain(const absl::Status& clear) {
+    EXPECT_EQ(Writes(1), 0u);
+    EXPECT_EQ(Writes(3), 2u) << "the verdict, and the condition of the pod";
+    Start("goes", "waits", 4);
+    const StepResult cleared = Step(5);
+    ASSERT_THAT(Of<model::SetPodGroupSchedulability>(cleared), SizeIs(1));
+    AnswerThe<model::SetPodGroupSchedulability>(cleared, clear);
+    Put(PodBuilder("ns", "waits").Group("g").Gpus(1).On("n").Deleting().Build());
+    Put(PodBuilder("ns", "again").Group("g").Gpus(1).Build());
+  }
+  // `pod` gets the place of the one that goes.
+  void Start(const char* goes, const char* pod, int64_t at) {
+    loop_->Apply(model::Delete{model::Kind::kPod, "ns", goes, ""});
+    const StepResult bound = Step(at);
+    EXPECT_THAT(BoundIn(bound), SizeIs(1));
+    AnswerAll(bound);
+    Put(PodBuilder("ns", pod).Group("g").Gpus(1).On("n").Build());
+  }
+};
+
+TEST_F(PutOffAgainTest, ItIsNotClearedTwice) {
+  ASSERT_NO_FATAL_FAILURE(StartAndWaitAgain(absl::OkStatus()));
+  EXPECT_EQ(Writes(5), 0u);
+  Start("waits", "again", 6);
+  for (int64_t at = 6; at < 30; ++at) EXPECT_EQ(Writes(at), 0u) << at;
+}
+
+TEST_F(PutOffAgainTest, ItIsClearedOnceMoreIfTheClearIsInDoubt) {
+  ASSERT_NO_FATAL_FAILURE(StartAndWaitAgain(absl::UnavailableError("lost")));
+  EXPECT_EQ(Writes(5), 0u);
+  Start("waits", "again", 6);
+  size_t writes = 0;
+  for (int64_t at = 6; at < 30; ++at) writes += Writes(at);
+  EXPECT_EQ(writes, 1u);
+}
+
 // What users have to mend is told at once.
 TEST_F(PutOffTest, AnotherReasonIsNotPutOff) {
   EXPECT_EQ(Writes(1), 0u);

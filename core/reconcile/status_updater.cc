@@ -370,11 +370,18 @@ void StatusUpdater::ClearBound(absl::Time now) {
   }
 }
 
+bool StatusUpdater::BeganCleared(const Row& row) const {
+  const auto cleared = cleared_.find(model::Key(row.ns, row.name));
+  return cleared != cleared_.end() && cleared->second.serial == row.after_clear &&
+         cleared->second.done;
+}
+
 void StatusUpdater::AddClear(const Row& row) {
   if (!row.is_group) return;
   const state::WorkloadId id = state_.FindGroup(row.ns, row.name);
   const bool same = id != state::kNoId && IsRowOf(row, state_.workload(id));
-  if (!row.write.started() && row.written_hash.empty() && row.unshown.empty() &&
+  if (!row.write.started() && row.written_hash.empty() &&
+      (row.unshown.empty() || BeganCleared(row)) &&
       (!same || !BearsFormerReason(state_.workload(id)))) {
     return;  // it bears nothing
   }

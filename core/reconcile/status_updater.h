@@ -31,8 +31,9 @@
 // was written between them.
 // The same holds for a clear: what was told before it is told still if the clear was refused.
 // A verdict is cleared when the group's bindings have been seen, or kBindings after they were
-// decided: until then they may be refused, and the group waits for the same reason. A pod that was
-// bound while its verdict was in flight loses the verdict when it is seen on its node.
+// decided: until then they may be refused, and the group waits for the same reason. A group that
+// certainly bears none is not cleared. A pod that was bound while its verdict was in flight loses
+// the verdict when it is seen on its node.
 //
 // For the workloads behind an entry (engine::Waiting::behind), Update checks only those that came
 // since, had an entry of their own in the step before, or still have to be written. It checks all
@@ -232,6 +233,7 @@ class StatusUpdater {
     std::vector<std::string> unshown;  // values that the watch may show still
     uint64_t serial = 0;               // of the last clear
     std::string hash = {};             // of the verdict that it has still: the clear was refused
+    bool done = false;                 // the last clear was accepted
   };
   // A workload for which a plugin's answer is awaited.
   struct Awaited {
@@ -357,6 +359,8 @@ class StatusUpdater {
   void ClearBound(absl::Time now);
   // The group of the row, which goes, has to be cleared.
   void AddClear(const Row& row);
+  // True if the row began after a clear that is known to be done: `unshown` is gone.
+  [[nodiscard]] bool BeganCleared(const Row& row) const;
   void TrimCleared();
 
   const state::ClusterState& state_;

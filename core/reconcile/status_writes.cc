@@ -293,7 +293,13 @@ bool StatusUpdater::Answered(uint64_t action_id, const absl::Status& status, abs
         }
         attempts.Answered(outcome, now, kRules);
         wake_at_ = std::min(wake_at_, attempts.due());
-        if (attempts.accepted()) clears_.erase(group);
+        if (attempts.accepted()) {
+          if (const auto cleared = cleared_.find(ticket.key);
+              cleared != cleared_.end() && cleared->second.serial == ticket.serial) {
+            cleared->second.done = true;
+          }
+          clears_.erase(group);
+        }
       }
       break;
   }
