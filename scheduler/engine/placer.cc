@@ -306,6 +306,18 @@ bool Placer::OwnDomainsFirst(const state::Workload& workload,
   return true;
 }
 
+bool Placer::AnyOnOrder(const std::vector<TopologyCandidate>& domains) const {
+  if (domains.size() < 2 || !expected_.Any()) return false;
+  return std::any_of(domains.begin(), domains.end(), [this](const TopologyCandidate& domain) {
+    const std::vector<state::NodeId>& nodes = domain.nodes->nodes();
+    return std::any_of(nodes.begin(), nodes.end(),
+                       [this](state::NodeId node) { return !state_.node(node).TakesBindings(); });
+  });
+}
+
+// The order of domains goes by how full they are, and nodes that are bought for the workload change
+// that: if it waited for the nodes of the first domain, it would start in another one as soon as
+// more of them are ordered, and leave them unused.
 bool Placer::PlaceInDomains(Attempt& attempt, const StepNode& node, const Area& area,
                             std::vector<TopologyCandidate>& domains) {
   const auto place = [&](bool only_now) {
@@ -313,10 +325,9 @@ bool Placer::PlaceInDomains(Attempt& attempt, const StepNode& node, const Area& 
       return PlaceInDomain(attempt, node, area, domain, only_now);
     });
   };
-  if (OwnDomainsFirst(attempt.workload, ConstraintOf(attempt.workload, node), domains) &&
-      attempt.mode == Mode::kStart && place(/*only_now=*/true)) {
-    return true;
-  }
+  const bool own = OwnDomainsFirst(attempt.workload, ConstraintOf(attempt.workload, node), domains);
+  const bool may_start = attempt.mode == Mode::kStart && (own || AnyOnOrder(domains));
+  if (may_start && place(/*only_now=*/true)) return true;
   return place(/*only_now=*/false);
 }
 

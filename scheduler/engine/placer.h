@@ -5,7 +5,8 @@
 // (framework/score_tiers.h: the plugins', plus idle before releasing room, the preferred topology
 // level, and the node that the pod was nominated to), then the node's name. Where a set of the gang
 // has a topology constraint, its pods and everything below it are tried in one candidate domain
-// after another.
+// after another. A domain in which they start comes before one in which they would wait for a node
+// on order.
 //
 // If that fails, or would let it wait, pods that are not alike are tried again in other orders and
 // on other nodes (engine/packing.h); if that fails, sub-groups with constraints of their own are
@@ -191,6 +192,8 @@ class Placer {
   // False, and nothing is changed, if it has no place there, or has to wait and `only_now`.
   bool PlaceInDomain(Attempt& attempt, const StepNode& node, const Area& area,
                      const TopologyCandidate& domain, bool only_now);
+  // True if it could wait for a node on order in one of several domains.
+  [[nodiscard]] bool AnyOnOrder(const std::vector<TopologyCandidate>& domains) const;
   // True if nodes are on order for the workload.
   bool OwnDomainsFirst(const state::Workload& workload, const model::TopologyConstraint& constraint,
                        std::vector<TopologyCandidate>& domains);
