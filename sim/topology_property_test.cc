@@ -271,7 +271,8 @@ void RunTopologies(bool with_faults) {
                                requested += outcome.requested;
                                unused += outcome.unused;
                              });
-  if (::testing::Test::HasFatalFailure()) return;
+  // The bounds are of many worlds: one may need no node, or see its few nodes come in vain.
+  if (::testing::Test::HasFatalFailure() || testing::OnlySeed() != 0) return;
   EXPECT_GT(requested, 0) << "no world had to buy";
   if (!with_faults) {
     EXPECT_LE(unused * 50, requested) << unused << " of " << requested << " came in vain";
