@@ -1,6 +1,7 @@
 // Nodes that have pods and are replaced by cheaper ones, which are provisioned for that.
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -526,21 +527,55 @@ TEST_F(ReplacementTest, SeveralNodesGoTogether) {
   EXPECT_FALSE(nodes_.at(name).removal_tainted);
 }
 
-TEST_F(ReplacementTest, TwoForOneNode) {
-  const auto [old, name] = Replace();
-  // Another leader had requested one, too.
-  model::NodeRequest other = requests_.at(name);
-  other.meta.name = "fl-0000000000000000";
-  other.meta.uid = "uid-other";
-  other.phase = Phase::kPending;
-  requests_[other.meta.name] = other;
-  NodeUse use;
-  use.name = use.node_request = other.meta.name;
-  nodes_[other.meta.name] = use;
+// Another leader had requested a machine for the same node, too.
+class TwoForOneNodeTest : public ReplacementTest {
+ protected:
+  // The other one comes first by its name.
+  void ReplaceByTwo() {
+    std::tie(old_, later_) = Replace();
+    first_ = "fl-0000000000000000";
+    model::NodeRequest other = requests_.at(later_);
+    other.meta.name = first_;
+    other.meta.uid = "uid-other";
+    other.phase = Phase::kPending;
+    requests_[first_] = other;
+    NodeUse use;
+    use.name = use.node_request = first_;
+    nodes_[first_] = use;
+  }
+  std::string old_, first_, later_;
+};
+
+TEST_F(TwoForOneNodeTest, OneGoesAndTheOtherTakesItsPlace) {
+  ReplaceByTwo();
   RunFor(options_.cancel_after + absl::Seconds(30));
-  const bool first = requests_.at(name).phase == Phase::kDraining;
-  const bool second = requests_.at(other.meta.name).phase == Phase::kDraining;
-  EXPECT_NE(first, second) << "one of them goes, the other stays";
+  EXPECT_EQ(requests_.at(later_).phase, Phase::kDraining);
+  EXPECT_NE(requests_.at(first_).phase, Phase::kDraining);
+  EXPECT_THAT(requests_.at(old_).message, IsEmpty()) << "it is to be replaced";
+  BecomeReady(first_);
+  nodes_.at(first_).needed = false;
+  evacuated_.room = 1;
+  EXPECT_THAT(RunFor(absl::Minutes(1)), ::testing::Contains(old_));
+}
+
+TEST_F(TwoForOneNodeTest, TheFailureOfOneIsNotToldWhileTheOtherComes) {
+  answers_launches_ = false;
+  ReplaceByTwo();
+  hook_->OnProviderResult({later_, requests_.at(later_).meta.uid, "", true},
+                          absl::ResourceExhaustedError("none left"), now_);
+  RunFor(absl::Seconds(20));
+  EXPECT_EQ(requests_.at(later_).phase, Phase::kFailed);
+  EXPECT_THAT(requests_.at(old_).message, IsEmpty());
+}
+
+// In the step in which one of them is cancelled.
+TEST_F(TwoForOneNodeTest, NeitherHasFailedIfThePodsEnd) {
+  ReplaceByTwo();
+  RunFor(options_.cancel_after);
+  Vacate(old_);
+  RunFor(absl::Seconds(40));
+  EXPECT_EQ(requests_.at(later_).phase, Phase::kDraining);
+  EXPECT_THAT(requests_.at(old_).message, IsEmpty());
 }
 
 }  // namespace

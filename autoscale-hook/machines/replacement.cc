@@ -47,6 +47,11 @@ bool IsLeaving(const Machine& machine, absl::Time now) {
   return since.has_value() && now < std::min(*since, now) + NodeReplacement::kArrival;
 }
 
+// It is removed because nothing needed it, which is no failure. Found again after a restart.
+bool WasGivenBack(const Machine& machine) {
+  return machine.desired.phase == Phase::kDraining && machine.desired.unneeded_since.has_value();
+}
+
 }  // namespace
 
 void ReplacementPrices::Add(int64_t price_micro_usd_per_hour, absl::Duration lost_work) {
@@ -117,6 +122,25 @@ NodeReplacement::Replaced NodeReplacement::StandingOf(const Machine& machine,
   return replaced;
 }
 
+NodeReplacement::Replaced NodeReplacement::WithoutOther(Replaced replaced,
+                                                        const StepContext& context) {
+  const auto awaits = [](const Machine& machine, const Machine& old) {
+    const std::vector<model::ReplacedRequest>& replaces = machine.desired.replaces;
+    return machine.replacing == Replacing::kAwaitsPods &&
+           std::any_of(replaces.begin(), replaces.end(), [&](const model::ReplacedRequest& one) {
+             return one.uid == old.desired.meta.uid;
+           });
+  };
+  const std::vector<const Machine*> unseen = context.ledger.Unseen();
+  std::erase_if(replaced, [&](const Machine* old) {
+    return std::any_of(context.views.begin(), context.views.end(),
+                       [&](const MachineView& view) { return awaits(*view.machine, *old); }) ||
+           std::any_of(unseen.begin(), unseen.end(),
+                       [&](const Machine* machine) { return awaits(*machine, *old); });
+  });
+  return replaced;
+}
+
 void NodeReplacement::GiveUp(Machine& machine, const Replaced& replaced, const char* why,
                              NodeEmptying& emptying, StepContext& context) {
   machine.replacement_over = true;
@@ -177,8 +201,10 @@ void NodeReplacement::AdvanceOne(Machine& machine, StepContext& context, Disrupt
   const Replaced replaced = StandingOf(machine, context.ledger);
   const auto give_up = [&](const char* why) { GiveUp(machine, replaced, why, emptying, context); };
   if (!IsComing(machine)) {
-    if (machine.replacement_over) return;
-    return give_up("not replaced: the machine that was to take its place is gone");
+    if (machine.replacement_over || WasGivenBack(machine)) return;
+    return GiveUp(machine, WithoutOther(replaced, context),
+                  "not replaced: the machine that was to take its place is gone", emptying,
+                  context);
   }
   if (machine.replacing != Replacing::kAwaitsPods) return;
   context.WakeAt(context.now + kArrival);

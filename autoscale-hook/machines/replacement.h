@@ -17,7 +17,8 @@
 //   failure    The new machine fails, or its node is usable and the pods have no room there, or the
 //              move is not permitted for kPatience: the old node stays, and is not tried again for
 //              a pause that doubles. The new machine is given back at once unless something uses
-//              it.
+//              it. Of two machines for one node, as two leaders may have requested them, one is
+//              given back, and the old node waits for the other one.
 //
 // NodeRequests are all that is remembered: after a restart the new machine is found by them, and
 // the rest is decided again. A pause is forgotten.
@@ -81,6 +82,8 @@ class NodeReplacement {
   using Replaced = std::vector<const Machine*>;
   // Those of the machines that stand and are not being emptied.
   static Replaced StandingOf(const Machine& machine, const MachineLedger& ledger);
+  // Those that no other machine is to replace: two leaders may each have requested one.
+  static Replaced WithoutOther(Replaced replaced, const StepContext& context);
   void AdvanceOne(Machine& machine, StepContext& context, DisruptionBudgets& budgets,
                   Evacuation* evacuation, NodeEmptying& emptying, bool calm);
   // False: not now.
