@@ -527,6 +527,34 @@ TEST_F(ReplacementTest, SeveralNodesGoTogether) {
   EXPECT_FALSE(nodes_.at(name).removal_tainted);
 }
 
+TEST_F(ReplacementTest, WhatIsBeingRemovedByItselfIsNotWaitedFor) {
+  Sell({Type("g.4", 32, 128, 4, 4 * kDollar), Type("g.2", 16, 64, 2, 5 * kDollar)});
+  Restart();
+  StepAndApply({Item("team/a", Spec(1000, 4, 4), 2)});
+  for (const model::LaunchNode& launch : All<model::LaunchNode>(StepAndApply())) Launched(launch);
+  StepAndApply();
+  for (const auto& [name, request] : requests_) {
+    BecomeReady(name);
+    Occupy(name, 1);
+  }
+  StepTwice();
+  const std::string first = requests_.begin()->first, second = requests_.rbegin()->first;
+  RunFor(options_.unneeded_after + 2 * NodeEmptying::kLookEvery);
+  ASSERT_NE(ReplacementOf(first), nullptr);
+  const std::string name = ReplacementOf(first)->meta.name;
+  Vacate(first);
+  nodes_.at(first).pods_settled = false;  // so it does not go yet
+  RunFor(options_.unneeded_after + absl::Seconds(20));
+  ASSERT_TRUE(nodes_.at(first).removal_tainted);
+  BecomeReady(name);
+  nodes_.at(name).needed = false;
+  evacuated_.room = 1;
+  RunFor(absl::Seconds(20));
+  EXPECT_THAT(requests_.at(second).message, HasSubstr("its pods would lose too much"));
+  EXPECT_EQ(requests_.at(first).phase, Phase::kReady);
+  EXPECT_TRUE(nodes_.at(name).removal_tainted) << "it is as dear as the second alone";
+}
+
 // Another leader had requested a machine for the same node, too.
 class TwoForOneNodeTest : public ReplacementTest {
  protected:

@@ -198,7 +198,7 @@ void NodeReplacement::Begin(Machine& machine, const Replaced& replaced, StepCont
 
 void NodeReplacement::AdvanceOne(Machine& machine, StepContext& context, DisruptionBudgets& budgets,
                                  Evacuation* evacuation, NodeEmptying& emptying, bool calm) {
-  const Replaced replaced = StandingOf(machine, context.ledger);
+  Replaced replaced = StandingOf(machine, context.ledger);
   const auto give_up = [&](const char* why) { GiveUp(machine, replaced, why, emptying, context); };
   if (!IsComing(machine)) {
     if (machine.replacement_over || WasGivenBack(machine)) return;
@@ -209,6 +209,11 @@ void NodeReplacement::AdvanceOne(Machine& machine, StepContext& context, Disrupt
   if (machine.replacing != Replacing::kAwaitsPods) return;
   context.WakeAt(context.now + kArrival);
   if (replaced.empty()) return;
+  // What is being removed, because nothing needs it, is not waited for.
+  std::erase_if(replaced, [&](const Machine* one) {
+    const MachineView& view = context.ViewOf(*one);
+    return view.known_unneeded() && view.tainted();
+  });
   const bool permitted = std::all_of(replaced.begin(), replaced.end(), [&](const Machine* one) {
     const std::string& pool = one->desired.pool;
     return budgets.PolicyOf(pool) == model::ConsolidationPolicy::kWhenEmptyOrUnderutilized &&
