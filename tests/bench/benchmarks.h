@@ -63,6 +63,9 @@ void HookStep10kNodes(Run& run);
 void PlanCostOverBound(Run& run);
 void PlanCostOverBoundOfTraces(Run& run);
 
+// plan_month_bench.cc
+void PlanMonth(Run& run);
+
 // plan_speed_bench.cc
 void Plan50kPods1000Types(Run& run);
 void Plan20kMixed400Types(Run& run);

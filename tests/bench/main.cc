@@ -101,6 +101,7 @@ int RunAll(const Arguments& arguments) {
       {"plan-20k-mixed-400-types-ms", Plan20kMixed400Types},
       {"plan-cost-over-bound", PlanCostOverBound},
       {"plan-cost-over-bound-openb", PlanCostOverBoundOfTraces},
+      {"plan-month", PlanMonth},
       {"bind_rate", BindRate},
       {"e2e_reclaim_1000", EndToEndReclaim},
       {"e2e_verdict_to_request", EndToEndVerdictToRequest},
