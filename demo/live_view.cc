@@ -11,6 +11,7 @@
 #include "cmd/fairlead/inspect/show.h"
 #include "cmd/fairlead/terminal/table.h"
 #include "scheduler/model/resources.h"
+#include "scheduler/verdict/phrases.h"
 #include "scheduler/verdict/verdict.h"
 
 namespace fairlead::demo {
@@ -144,7 +145,8 @@ class Painter {
     LineBuilder line = NewLine();
     line.Add("Fairlead ", Style::kBold)
         .Add(absl::FormatTime("%a %H:%M:%S", view_.at, absl::UTCTimeZone()), Style::kCyan)
-        .Add(absl::StrCat("  ", HookNodes(), " nodes, ", view_.gpus_held, " GPUs  "))
+        .Add(absl::StrCat("  ", verdict::Count(HookNodes(), "node", "nodes"), ", ",
+                          verdict::Count(view_.gpus_held, "GPU", "GPUs"), "  "))
         .Add(absl::StrCat(cmd::DollarsText(view_.price_micro_usd_per_hour), "/h"), Style::kGreen);
     if (frame_.cost_micro_usd >= 0) {
       line.Add(absl::StrCat("  spent ", cmd::DollarsText(frame_.cost_micro_usd)));

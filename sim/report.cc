@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/json_writer.h"
+#include "scheduler/verdict/phrases.h"
 
 namespace fairlead::sim {
 namespace {
@@ -210,8 +211,8 @@ void WriteBill(const core::BillTotals& bill, JsonWriter& json) {
 }  // namespace
 
 std::string ViewText(const core::View& view) {
-  return absl::StrCat(ClockText(view.at), "  ", view.gpus_held, " GPUs held, ",
-                      DollarsAndCents(view.price_micro_usd_per_hour), " an hour\n",
+  return absl::StrCat(ClockText(view.at), "  ", verdict::Count(view.gpus_held, "GPU", "GPUs"),
+                      " held, ", DollarsAndCents(view.price_micro_usd_per_hour), " an hour\n",
                       QueueTable(view), "\n", NodeTable(view), "\n", WaitingTable(view));
 }
 

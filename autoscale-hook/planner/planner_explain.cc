@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "autoscale-hook/planner/planning.h"
 #include "autoscale-hook/planner/wished_offers.h"
+#include "scheduler/verdict/phrases.h"
 
 namespace fairlead::hook {
 
@@ -218,7 +219,7 @@ bool Planning::ExplainGpuCap(const Packing& packing, ItemOutcome& outcome) const
   std::string needed;
   int64_t left = 0;
   if (left_.gpus != kNoBound && packing.cost.gpus > left_.gpus) {
-    needed = absl::StrCat(packing.cost.gpus, " GPUs");
+    needed = verdict::Count(packing.cost.gpus, "GPU", "GPUs");
     left = left_.gpus;
   }
   for (const auto& [gpu_model, bound] : left_.gpus_by_model) {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "cmd/fairlead/terminal/table.h"
 #include "scheduler/model/resources.h"
+#include "scheduler/verdict/phrases.h"
 
 namespace fairlead::cmd {
 namespace {
@@ -245,9 +246,10 @@ std::string NodesText(const core::View& view, bool wide) {
          wide ? UsedOf(node, model::kMemoryName) : "", wide ? OthersOf(node) : "",
          wide ? node.node_request : ""});
   }
-  return absl::StrCat(table.Text(), "\n", view.nodes.size(),
-                      " nodes; provisioned and ordered: ", view.gpus_held, " GPUs, ",
-                      DollarsText(view.price_micro_usd_per_hour), " an hour.\n");
+  return absl::StrCat(table.Text(), "\n",
+                      verdict::Count(static_cast<int64_t>(view.nodes.size()), "node", "nodes"),
+                      "; provisioned and ordered: ", verdict::Count(view.gpus_held, "GPU", "GPUs"),
+                      ", ", DollarsText(view.price_micro_usd_per_hour), " an hour.\n");
 }
 
 }  // namespace fairlead::cmd
