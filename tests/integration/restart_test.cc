@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <regex>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -120,6 +122,41 @@ TEST_F(JournalTest, ReplayDecidesTheSame) {
       api().Delete(Path(kPods, pod.TextAt({"metadata", "name"})));
     }
   }
+}
+
+// The recorded decisions are played once more with another limit, where no cluster can be reached.
+TEST_F(JournalTest, WhatIfTellsWhatAnotherLimitWouldHaveChanged) {
+  Plane& plane = *Plane::Get();
+  MakeQueue("team", -1, 1);
+  MakeNode("n", 4);
+  const std::string folder = plane.NewFile("journals");
+  ChildProcess& process = Start({.journal = folder});
+  MakePod({.name = "first"});
+  ASSERT_TRUE(Bound({"first"}));
+  MakePod({.name = "second"});
+  ASSERT_TRUE(Eventually("a verdict", [&] { return !VerdictOf("second").empty(); }));
+  // What is recorded has to be longer than a kubelet of the play takes to start a pod.
+  const absl::Time recorded = absl::Now() + absl::Seconds(4);
+  ASSERT_TRUE(Eventually("a recording of some length", [&] { return absl::Now() > recorded; }));
+  api().Delete(Path(kPods, "first"));
+  ASSERT_TRUE(Bound({"second"}));
+  process.Signal(SIGTERM);
+  ASSERT_EQ(process.Wait(absl::Seconds(30)), 0);
+
+  const std::string change = plane.NewFile("limit.yaml");
+  std::ofstream(change) << R"(apiVersion: scheduling.run.ai/v2
+kind: Queue
+metadata: {name: team}
+spec:
+  resources: {gpu: {quota: -1, limit: 2}, cpu: {quota: -1, limit: -1}, memory: {quota: -1, limit: -1}}
+)";
+  ChildProcess what_if({"/usr/bin/env", "KUBECONFIG=/nowhere", FAIRLEAD_BINARY, "what-if",
+                        "--journal", folder, "-f", change},
+                       plane.NewFile("what-if.txt"));
+  EXPECT_EQ(what_if.Wait(absl::Seconds(60)), 0) << what_if.Log();
+  const std::string text = what_if.Log();
+  EXPECT_TRUE(absl::StrContains(text, "2 pods. Played twice in a simulated cluster.")) << text;
+  EXPECT_TRUE(std::regex_search(text, std::regex("QueueLimitReached +1 +0\n"))) << text;
 }
 
 // ---- leadership
