@@ -55,6 +55,28 @@ TEST_F(StartedUnderTest, APodGroupThatIsDeletedFreesNoQuota) {
   EXPECT_EQ(Bound(Cycle(200)).count("b"), 1u);
 }
 
+// Its pods would turn each other round for ever.
+TEST_F(StartedUnderTest, AGroupThatIsMovedReclaimsNothingFromItself) {
+  tree_.Upsert(MakeQueue("q", "", 0, model::kUnlimited));
+  tree_.Upsert(MakeQueue("other", "", 8, model::kUnlimited));
+  engine_->OnQueuesChanged();
+  state_.UpsertPodGroup(MakeGroup("ns", "g", "q", 1));
+  for (const char* name : {"a", "b"}) {
+    PodBuilder pod("ns", name);
+    state_.UpsertPod(pod.Group("g").Gpus(4));
+    EXPECT_EQ(Bound(Cycle()).count(name), 1u);
+    state_.UpsertPod(pod.On("n1"));
+  }
+  state_.UpsertPodGroup(MakeGroup("ns", "g", "other", 1));
+  state_.UpsertPod(PodBuilder("ns", "c").Group("g").Gpus(4));
+  const CycleResult result = Cycle(200);
+  EXPECT_TRUE(result.evictions.empty());
+  EXPECT_TRUE(result.bindings.empty());
+  // Another workload of that queue may.
+  state_.UpsertPod(Job("d", "other", 4));
+  EXPECT_EQ(Cycle(300).evictions.size(), 1u);
+}
+
 // ---- whether it is preemptible
 
 class DeletedGroupTest : public StartedUnderTest {

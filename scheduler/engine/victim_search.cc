@@ -377,6 +377,8 @@ bool VictimSearch::ReclaimFrom(state::Transaction& txn, const SearchContext& con
     filter.protection =
         queues::ReclaimMinRuntime(context.tree, context.options.reclaim_resolve, step.leaf, leaf,
                                   context.options.reclaim_min_runtime);
+    // Pods of it that were started in another queue are charged there.
+    filter.except = step.workload.id;
     walks.emplace(leaf, LeafVictims(state_, tracker_, workloads, leaf, filter));
   }
   if (walks.empty()) {
