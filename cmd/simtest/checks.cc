@@ -19,13 +19,13 @@ using sim::world::Workload;
 
 const std::vector<std::string>& InvariantNames() {
   static const auto* const kNames = new std::vector<std::string>{
-      "caps",    "charge",     "churn",    "claims",    "condition", "cost",       "cover",
-      "devices", "disruption", "eviction", "gang",      "grant",     "hang",       "leader",
-      "leak",    "limit",      "liveness", "misplaced", "move",      "overcommit", "parts",
-      "policy",  "pool",       "preempt",  "process",   "purchase",  "queues",     "rate",
-      "reclaim", "recount",    "reload",   "retry",     "share",     "simulation", "spin",
-      "stale",   "stop",       "storm",    "terminate", "told",      "verdict",    "view",
-      "volumes", "writers"};
+      "caps",    "charge",     "churn",    "claims",   "condition", "cost",     "cover",
+      "devices", "disruption", "eviction", "gang",     "grant",     "hang",     "kai-status",
+      "leader",  "leak",       "limit",    "liveness", "misplaced", "move",     "overcommit",
+      "parts",   "policy",     "pool",     "preempt",  "process",   "purchase", "queues",
+      "rate",    "reclaim",    "recount",  "reload",   "retry",     "share",    "simulation",
+      "spin",    "stale",      "stop",     "storm",    "terminate", "told",     "verdict",
+      "view",    "volumes",    "writers"};
   return *kNames;
 }
 
@@ -51,6 +51,9 @@ Checks::Checks(const sim::EventQueue* time, absl::Time start, ApiServer* server,
           [this](const std::string& invariant, const std::string& text) { Fail(invariant, text); }),
       volumes_(
           server, truth,
+          [this](const std::string& invariant, const std::string& text) { Fail(invariant, text); }),
+      kai_(
+          time, server, truth, caps.kai_status, caps.rules_change,
           [this](const std::string& invariant, const std::string& text) { Fail(invariant, text); }),
       held_since_(start) {
   server->Listen([this](const ApiServer::Commit& commit) { OnCommit(commit); });
@@ -246,7 +249,8 @@ void Checks::CheckStorm() {
   const absl::Time calm_since =
       std::max({others_changed_at_, requested_at_, machines_.ended_at(), settled_at_,
                 disturbed_until_ + kRecovery, grants_lost_until_, HeardAgainAt()}) +
-      absl::Seconds(1) * told / core::StatusUpdater::kRefreshesPerSecond + caps_.searched;
+      absl::Seconds(1) * told / core::StatusUpdater::kRefreshesPerSecond + kai_.WritesLast() +
+      caps_.searched;
   if (now - calm_since < absl::Minutes(1)) return;
   if (static_cast<int64_t>(calm_writes_.size()) <= kCalmWrites) return;
   // What a webhook refuses is tried again, at the back-off's longest pause.
@@ -293,12 +297,13 @@ void Checks::CheckBeliefs(core::View view, absl::Time began) {
 }
 
 void Checks::Look(const core::DecisionLoop* leader, absl::Time began) {
+  const absl::Time now = time_->now();
+  const bool calm = now > std::max(disturbed_until_, refused_until_) + kRecovery + kNoticed;
+  kai_.Look(calm && leader != nullptr);
   if (leader == nullptr) {
     binding_since_.clear();
     return;
   }
-  const absl::Time now = time_->now();
-  const bool calm = now > std::max(disturbed_until_, refused_until_) + kRecovery + kNoticed;
   if (!calm && settled_at_ == absl::InfiniteFuture()) return;
   core::View view = leader->MakeView(now);
   NoteBindings(view);

@@ -93,6 +93,10 @@
 //                  that no node could help is not told that it waits for capacity
 //     condition    a pod that waits has condition PodScheduled=False
 //     view         what the program believes to run is what runs, and where
+//     kai-status   what Fairlead writes in the place of KAI's controllers is what a recount of
+//                  the API server's objects gives, within kCounted and the pace of these writes;
+//                  the pace is kept; and at any time each is for one object, by its uid, and none
+//                  is written unless the configuration says so (kai_status_checks.h)
 //     charge       pods count in the queues under which they were started or wait, and as what they
 //                  were started without their PodGroup; queues in sums (belief_checks.h)
 //   at the end
@@ -127,6 +131,7 @@
 
 #include "absl/time/time.h"
 #include "cmd/simtest/device_checks.h"
+#include "cmd/simtest/kai_status_checks.h"
 #include "cmd/simtest/machine_checks.h"
 #include "cmd/simtest/pool_checks.h"
 #include "cmd/simtest/volume_checks.h"
@@ -199,6 +204,8 @@ class Checks {
   void Blind(const std::string& identity, absl::Time until);
   // Writes are refused until then: what was written before may be written once more after it.
   void Refuse(absl::Time until) { refused_until_ = std::max(refused_until_, until); }
+  // Writes are refused as invalid until then, or as if their object was gone.
+  void RefuseForGood(absl::Time until) { kai_.GiveUp(until); }
   // What was written before then may have been done without an answer, and is written once more.
   void LoseAnswers(absl::Time until) { unanswered_until_ = std::max(unanswered_until_, until); }
   // The clock of that replica is off by this from now on: what it counts from creation times is.
@@ -327,6 +334,7 @@ class Checks {
   PoolChecks pools_;
   DeviceChecks devices_;
   VolumeChecks volumes_;
+  KaiStatusChecks kai_;
 
   std::string holder_;
   absl::Time held_since_, writers_excused_until_ = absl::InfinitePast();

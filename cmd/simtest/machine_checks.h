@@ -34,6 +34,8 @@ struct Caps {
   absl::Duration gang_grace, over_limit;
   // After the last change: by then every search that was postponed has been made.
   absl::Duration searched;
+  bool kai_status = false;    // the counts of KAI's controllers are written
+  bool rules_change = false;  // pods may have kube-scheduler's priorities for a while
 };
 
 class MachineChecks {

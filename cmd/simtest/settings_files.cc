@@ -101,7 +101,8 @@ std::string Base(const sim::world::Plan& plan) {
           ? absl::StrCat("guests: {schedulerNames: [", sim::world::kGuestScheduler,
                          "], bindTimeout: ", absl::FormatDuration(kGuestBindTimeout), "}\n")
           : "",
-      sim::world::GroupsByOwners(plan) ? "grouping: {enabled: true}\n" : "");
+      sim::world::GroupsByOwners(plan) ? "grouping: {enabled: true}\n" : "",
+      plan.kai_status ? "kaiStatus: true\n" : "");
 }
 
 std::string Half(const std::string& text) { return text.substr(0, text.size() / 2); }

@@ -45,6 +45,16 @@ constexpr absl::Duration kLook = absl::Seconds(5);
 // More turns than this in a world are a livelock.
 constexpr int64_t kMostTurns = 2'000'000;
 
+// Some configuration of it has kube-scheduler's rules of priority.
+bool ChangesRules(const world::Plan& plan) {
+  return std::any_of(plan.operations.begin(), plan.operations.end(), [](const auto& operation) {
+    return operation.verb == "settings" && operation.Text("configuration") == "spread";
+  });
+}
+
+// An answer after which a write is not repeated.
+bool IsForGood(int64_t status) { return status == 404 || status == 410 || status == 422; }
+
 class Simulation {
  public:
   Simulation(const world::Plan& plan, const RunOptions& options)
@@ -72,7 +82,8 @@ class Simulation {
         checks_(&time_, start_, &server_, &truth_, &cloud_,
                 Caps{plan.hook, plan.empties, kGpuCap, plan.max_usd_per_hour * kMicroPerUsd,
                      plan.max_nodes, absl::Seconds(30), plan.paced ? kOverLimitPaced : kOverLimit,
-                     plan.max_search_work > 0 ? kSearched : absl::ZeroDuration()},
+                     plan.max_search_work > 0 ? kSearched : absl::ZeroDuration(), plan.kai_status,
+                     ChangesRules(plan)},
                 options.without, options.recount_every),
         files_(plan),
         process_(&time_, &server_, &files_,
@@ -336,6 +347,7 @@ class Simulation {
       Answer(network, operation, until);
     } else if (verb == "refuse") {
       checks_.Refuse(until);
+      if (IsForGood(operation.Number("status"))) checks_.RefuseForGood(until + kKnown);
       network.Refuse(operation.Text("method"), operation.Text("prefix"), operation.Text("suffix"),
                      static_cast<int>(operation.Number("status")), until);
     } else if (verb == "half-open") {
@@ -413,6 +425,7 @@ class Simulation {
     refusal.served = operation.Number("served") != 0;
     refusal.retry_after = absl::Milliseconds(operation.Number("retry_after_ms"));
     refusal.until = until;
+    if (IsForGood(refusal.status)) checks_.RefuseForGood(until + kKnown);
     // That there is no answer is known when the request's time is over.
     const bool silent = refusal.status == 0;
     checks_.Refuse(silent ? until + kube::ExecutorOptions().request_timeout : until);

@@ -173,6 +173,7 @@ void Checks::OnWrite(const ApiServer::Commit& commit) {
   CheckBlind(commit);
   if (commit.type == ResourceType::kResourceClaims) devices_.OnClaim(commit, KnownSince());
   volumes_.OnWrite(commit, KnownSince());
+  kai_.OnWrite(commit, time_->now() > std::max(disturbed_until_, refused_until_) + kRecovery);
   if (commit.type == ResourceType::kPodGroups && commit.before != nullptr &&
       commit.after != nullptr) {
     CheckPassing(*commit.before, *commit.after);
@@ -330,6 +331,8 @@ void Checks::CheckPassing(const Json& before, const Json& after) {
   if (now.is_null() || now != lasting(before)) return;
   const Json former_status = before.value("status", Json()), status = after.value("status", Json());
   if (former_status == status) return;  // the write was about something else
+  constexpr char kCounts[] = "resourcesStatus";
+  if (former_status.value(kCounts, Json()) != status.value(kCounts, Json())) return;
   const auto conditions = [](const Json& of) {
     Json all = of.value("schedulingConditions", Json::array());
     for (Json& condition : all) {

@@ -306,6 +306,31 @@ TEST_F(ApiObjectsTest, TheSchemasOfOurKindsAreKept) {
               HasSubstr("category"));
 }
 
+// As crds/queue.yaml and crds/podgroup.yaml have them.
+TEST_F(ApiObjectsTest, CountsHaveASchema) {
+  world_.Create(ResourceType::kQueues, {{"metadata", {{"name", "q"}}}});
+  world_.Create(ResourceType::kPodGroups,
+                {{"metadata", {{"name", "g"}, {"namespace", "default"}}}});
+  const std::string queue = absl::StrCat(kQueues, "/q/status");
+  const std::string group = absl::StrCat(kGroups, "/g/status");
+  const auto patch = [&](const std::string& path, const Json& status) {
+    return world_.Call("PATCH", path, {{"status", status}}, kube::kMergePatch);
+  };
+  EXPECT_THAT(patch(queue, {{"allocated", {{"cpu", 1.5}}}}).message(),
+              HasSubstr("status.allocated.cpu"));
+  EXPECT_THAT(patch(queue, {{"requested", "much"}}).message(), HasSubstr("type object"));
+  EXPECT_THAT(patch(queue, {{"childQueues", {1}}}).message(), HasSubstr("status.childQueues"));
+  const Json counts = {{"allocated", {{"cpu", "1500m"}, {"nvidia.com/gpu", 2}}}, {"used", 1}};
+  ASSERT_EQ(patch(queue, counts).status, 200);
+  EXPECT_EQ(Dump(world_.Get(ResourceType::kQueues, "q")["status"]),
+            R"({"allocated":{"cpu":"1500m","nvidia.com/gpu":2}})")
+      << "unknown fields are dropped";
+  EXPECT_EQ(patch(group, {{"resourcesStatus", {{"requested", {{"cpu", true}}}}}}).status, 422);
+  ASSERT_EQ(patch(group, {{"resourcesStatus", counts}}).status, 200);
+  EXPECT_FALSE(
+      world_.Get(ResourceType::kPodGroups, "g")["status"]["resourcesStatus"].contains("used"));
+}
+
 TEST_F(ApiObjectsTest, PatchesOfTheWrongSortAreNotTaken) {
   world_.Create(ResourceType::kQueues, {{"metadata", {{"name", "q"}}}});
   const std::string path = absl::StrCat(kQueues, "/q");

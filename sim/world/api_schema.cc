@@ -102,6 +102,48 @@ void CheckObject(const FieldRule (&rules)[N], const std::string& path, const Jso
   }
 }
 
+constexpr const char* kCounts[] = {"allocated", "allocatedNonPreemptible", "requested"};
+
+// x-kubernetes-int-or-string.
+void CheckCounts(const std::string& path, const Json& of, Fields& out) {
+  for (const char* name : kCounts) {
+    const Json* const amounts = At(of, {name});
+    if (amounts == nullptr) continue;
+    const std::string field = absl::StrCat(path, ".", name);
+    if (!amounts->is_object()) {
+      out.push_back({field, "FieldValueTypeInvalid",
+                     absl::StrCat("Invalid value: ", Dump(*amounts), ": must be of type object")});
+      continue;
+    }
+    for (auto it = amounts->begin(); it != amounts->end(); ++it) {
+      if (it->is_string() || it->is_number_integer()) continue;
+      out.push_back(
+          {absl::StrCat(field, ".", it.key()), "FieldValueTypeInvalid",
+           absl::StrCat("Invalid value: ", Dump(*it), ": must be of type int-or-string")});
+    }
+  }
+}
+
+void CheckQueueStatus(const Json& status, Fields& out) {
+  CheckCounts("status", status, out);
+  const Json* const children = At(status, {"childQueues"});
+  if (children == nullptr) return;
+  const bool names =
+      children->is_array() && std::all_of(children->begin(), children->end(),
+                                          [](const Json& child) { return child.is_string(); });
+  if (names) return;
+  out.push_back({"status.childQueues", "FieldValueTypeInvalid",
+                 absl::StrCat("Invalid value: ", Dump(*children), ": must be a list of strings")});
+}
+
+void KeepOnly(const std::vector<std::string>& known, Json& object) {
+  if (!object.is_object()) return;
+  for (auto it = object.begin(); it != object.end();) {
+    const bool kept = std::find(known.begin(), known.end(), it.key()) != known.end();
+    it = kept ? std::next(it) : object.erase(it);
+  }
+}
+
 void CheckNodeRequest(const Json* old, const Json& request, Fields& out) {
   const Json nothing = Json::object();
   const Json* const spec = At(request, {"spec"});
@@ -117,6 +159,9 @@ void CheckNodeRequest(const Json* old, const Json& request, Fields& out) {
 void CheckPodGroupStatus(const Json& status, Fields& out) {
   if (const Json* const verdict = At(status, {"schedulability"})) {
     CheckObject(kSchedulability, "status.schedulability", *verdict, out);
+  }
+  if (const Json* const counts = At(status, {"resourcesStatus"})) {
+    CheckCounts("status.resourcesStatus", *counts, out);
   }
   const Json* const conditions = At(status, {"schedulingConditions"});
   if (conditions == nullptr || !conditions->is_array()) return;
@@ -138,6 +183,20 @@ void CheckSchema(const ResourceRow& row, const Json* old, const Json& object,
     CheckObject(kRequestStatus, "status", *status, out);
   } else if (row.type == ResourceType::kPodGroups) {
     CheckPodGroupStatus(*status, out);
+  } else if (row.type == ResourceType::kQueues) {
+    CheckQueueStatus(*status, out);
+  }
+}
+
+void PruneStatus(const ResourceRow& row, Json& object) {
+  const auto status = object.find("status");
+  if (status == object.end() || !status->is_object()) return;
+  std::vector<std::string> known(std::begin(kCounts), std::end(kCounts));
+  if (row.type == ResourceType::kQueues) {
+    known.insert(known.end(), {"childQueues", "conditions"});
+    KeepOnly(known, *status);
+  } else if (row.type == ResourceType::kPodGroups && status->contains("resourcesStatus")) {
+    KeepOnly(known, (*status)["resourcesStatus"]);
   }
 }
 

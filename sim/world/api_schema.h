@@ -1,5 +1,5 @@
 // What our CRDs (crds/*.yaml) refuse in what Fairlead itself writes: required fields, closed lists,
-// times, and specs that cannot change.
+// times, amounts, and specs that cannot change; and what they drop of it.
 //
 // Thread-safety: pure functions. Complexity: O(fields checked).
 #pragma once
@@ -16,5 +16,9 @@ namespace fairlead::sim::world {
 // that has not changed is not looked at.
 void CheckSchema(const ResourceRow& row, const Json* old, const Json& object,
                  std::vector<InvalidField>& out);
+
+// Drops unknown fields of the status, where something else than Fairlead has a schema for it: of a
+// Queue, and of the counts of a PodGroup.
+void PruneStatus(const ResourceRow& row, Json& object);
 
 }  // namespace fairlead::sim::world

@@ -255,7 +255,7 @@ kube::HttpResponse ApiServer::Handle(const kube::HttpRequest& request, absl::str
   if (const std::optional<std::string> group = DiscoveredGroup(request)) return Discovery(*group);
   const std::optional<ApiRequest> target = ParseRequest(request);
   if (!target.has_value() || target->QueryIsTrue("watch")) return impl_->Unimplemented(request);
-  if (hurry_) hurry_(request);
+  for (const auto& hurry : hurries_) hurry(request);
   const bool of_claim =
       (target->row->type == ResourceType::kResourceClaims && target->subresource == "status") ||
       (target->row->type == ResourceType::kPersistentVolumeClaims && request.method == "PATCH");

@@ -117,8 +117,11 @@ class ApiServer {
   void RefuseClaims(const std::string& prefix) { refused_claims_.insert(prefix); }
   [[nodiscard]] bool RefusesClaim(absl::string_view name) const;
   [[nodiscard]] bool RefusesAnyClaim() const { return !refused_claims_.empty(); }
-  // Called before a client's request is handled; it may change objects, as a faster client does.
-  void Precede(std::function<void(const kube::HttpRequest&)> hurry) { hurry_ = std::move(hurry); }
+  // Called before a client's request is handled, in the order of registration; it may change
+  // objects, as a faster client does.
+  void Precede(std::function<void(const kube::HttpRequest&)> hurry) {
+    hurries_.push_back(std::move(hurry));
+  }
 
   [[nodiscard]] uint64_t version() const;
   [[nodiscard]] const std::vector<std::string>& unimplemented() const;
@@ -126,7 +129,7 @@ class ApiServer {
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;
-  std::function<void(const kube::HttpRequest&)> hurry_;
+  std::vector<std::function<void(const kube::HttpRequest&)>> hurries_;
   std::set<std::string> refused_bindings_, refused_claims_;
 };
 

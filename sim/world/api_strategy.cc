@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "sim/world/api_json.h"
+#include "sim/world/api_schema.h"
 #include "sim/world/api_validation.h"
 
 namespace fairlead::sim::world {
@@ -285,6 +286,7 @@ ApiError PrepareForUpdate(const ResourceRow& row, WriteScope scope, const Json& 
   if (IsCustom(row) && At(old, {"status"}) != nullptr) MakeObject(object, {"status"});
   Normalize(row, object);
   if (client) {
+    PruneStatus(row, object);
     if (ApiError error = CheckFields(row, &old, object); !error.ok()) return error;
   }
   if (scope == WriteScope::kSubresource) return {};

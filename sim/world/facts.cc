@@ -28,15 +28,6 @@ constexpr Suffix kSuffixes[] = {
     {"u", 1e-6},    {"m", 0.001},      {"k", 1e3},           {"M", 1e6},
     {"G", 1e9},     {"T", 1e12},       {"P", 1e15},          {"E", 1e18}};
 
-Amounts ReadAmounts(const Json* list) {
-  Amounts out;
-  if (list == nullptr) return out;
-  if (const Json* cpu = At(list, "cpu")) out.cpu = ReadAmount(*cpu, true);
-  if (const Json* memory = At(list, "memory")) out.memory = ReadAmount(*memory, false);
-  if (const Json* gpu = At(list, "nvidia.com/gpu")) out.gpu = ReadAmount(*gpu, true);
-  return out;
-}
-
 // A request that is absent is its limit.
 Amounts RequestsOf(const Json* spec) {
   Amounts sum;
@@ -140,6 +131,15 @@ int64_t ReadAmount(const Json& value, bool milli) {
   if (!absl::SimpleAtod(text, &number)) return 0;
   // What is less than one unit is rounded up; a thousandth of it is the noise of the arithmetic.
   return Cut(std::ceil(number * factor * unit - 1e-3));
+}
+
+Amounts ReadAmounts(const Json* list) {
+  Amounts out;
+  if (list == nullptr) return out;
+  if (const Json* cpu = At(list, "cpu")) out.cpu = ReadAmount(*cpu, true);
+  if (const Json* memory = At(list, "memory")) out.memory = ReadAmount(*memory, false);
+  if (const Json* gpu = At(list, "nvidia.com/gpu")) out.gpu = ReadAmount(*gpu, true);
+  return out;
 }
 
 namespace {

@@ -34,6 +34,8 @@ struct Amounts {
 
 // "1500m", "2", "4Gi", "64M", "9223372036854775807"; `milli`: in thousandths. Nonsense is 0.
 int64_t ReadAmount(const Json& value, bool milli);
+// Of a list of resources; null: nothing.
+Amounts ReadAmounts(const Json* list);
 
 // How names of resources begin that no node has (field `names` of MakePod).
 inline constexpr char kUnknownResource[] = "example.com/unknown-";

@@ -41,6 +41,7 @@ struct Plan {
   int64_t max_nodes = 40, max_usd_per_hour = 40;
   bool paced = false;                 // evictions go out at one a second
   bool empties = false;               // nodes whose pods have room elsewhere are emptied
+  bool kai_status = false;            // the program writes what KAI's controllers count
   int64_t max_search_work = 0;        // of a cycle (engine::EngineOptions); 0: its default
   std::vector<Operation> operations;  // by time
 };

@@ -14,6 +14,7 @@
 #include "sim/world/plan_draft.h"
 #include "sim/world/plan_faults.h"
 #include "sim/world/plan_guests.h"
+#include "sim/world/plan_kai.h"
 #include "sim/world/plan_pools.h"
 #include "sim/world/plan_volumes.h"
 
@@ -26,7 +27,7 @@ constexpr uint64_t kEmptyingDice = 0x5e7f0c1d92b3a641ULL;
 constexpr int64_t kMicroPerUsd = 1'000'000;
 // Families that are drawn apart from all others.
 constexpr char kDevices[] = "devices", kVolumes[] = "volumes", kGuests[] = "guests",
-               kCapacity[] = "capacity", kPools[] = "pools";
+               kCapacity[] = "capacity", kPools[] = "pools", kKaiStatus[] = "kai-status";
 // The others are told all the time, by corners.
 constexpr size_t kLiesByChance = 11;
 // With more families than these, what happens is left to chance.
@@ -50,13 +51,14 @@ class Generator : PlanTenants {
         continue;
       }
       if (LaterFamilies().contains(family) || family == kDevices || family == kVolumes ||
-          family == kGuests || family == kCapacity || family == kPools) {
+          family == kGuests || family == kCapacity || family == kPools || family == kKaiStatus) {
         continue;
       }
       (CornerFamilies().contains(family) ? corners : by_chance).push_back(family);
     }
     capacity_ = DrawApart(kCapacity, families, DrawsCapacity(seed));
     guests_ = DrawApart(kGuests, families, DrawsGuests(seed));
+    kai_status_ = DrawApart(kKaiStatus, families, DrawsKaiStatus(seed));
     if (seed % 8 == 0) return;
     devices_ = DrawApart(kDevices, families, DrawsDevices(seed));
     volumes_ = DrawApart(kVolumes, families, DrawsVolumes(seed));
@@ -105,6 +107,7 @@ class Generator : PlanTenants {
     if (volumes_) AddVolumeWork(plan_.seed, has_corners_, plan_);
     if (capacity_) AddCapacity(plan_.seed, plan_);
     if (pools_) AddPools(plan_.seed, has_corners_, plan_);
+    if (kai_status_) AddKaiStatus(plan_.seed, has_corners_, plan_);
     std::stable_sort(plan_.operations.begin(), plan_.operations.end(),
                      [](const Operation& a, const Operation& b) { return a.at_ms < b.at_ms; });
     if (guests_) AddGuests(plan_.seed, plan_);
@@ -366,17 +369,19 @@ class Generator : PlanTenants {
   }
 
   std::set<std::string, std::less<>> later_;
-  bool devices_ = false, volumes_ = false, guests_ = false, capacity_ = false, pools_ = false;
+  bool devices_ = false, volumes_ = false, guests_ = false, capacity_ = false, pools_ = false,
+       kai_status_ = false;
 };
 
 }  // namespace
 
 const std::vector<std::string>& FaultFamilies() {
   static const auto* const kFamilies = new std::vector<std::string>{
-      "answers", "bonds",   "budgets", "capacity", "classes", "clock",   "cloud",   "crash",
-      "demand",  "devices", "foreign", "groups",   "guests",  "hostile", "kubelet", "half-open",
-      "labels",  "lease",   "names",   "network",  "nodes",   "odd",     "points",  "pools",
-      "queues",  "reload",  "search",  "shares",   "stop",    "tenants", "volumes", "watch"};
+      "answers",    "bonds",   "budgets",   "capacity", "classes", "clock",  "cloud",
+      "crash",      "demand",  "devices",   "foreign",  "groups",  "guests", "hostile",
+      "kai-status", "kubelet", "half-open", "labels",   "lease",   "names",  "network",
+      "nodes",      "odd",     "points",    "pools",    "queues",  "reload", "search",
+      "shares",     "stop",    "tenants",   "volumes",  "watch"};
   return *kFamilies;
 }
 

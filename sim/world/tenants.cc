@@ -62,7 +62,8 @@ const std::vector<std::string>& TenantVerbs() {
                                                                  "provisioning-request",
                                                                  "delete-capacity",
                                                                  "pool",
-                                                                 "delete-pool"};
+                                                                 "delete-pool",
+                                                                 "overwrite-status"};
   return *kVerbs;
 }
 
@@ -73,7 +74,7 @@ absl::Time Tenants::Until(const Operation& operation) const {
 bool Tenants::Do(const Operation& operation) {
   return DoWorkload(operation) || DoPods(operation) || DoPolicy(operation) || DoNode(operation) ||
          DoMachines(operation) || DoDevices(operation) || DoVolumes(operation) ||
-         DoCapacity(operation) || DoPools(operation);
+         DoCapacity(operation) || DoPools(operation) || DoKai(operation);
 }
 
 bool Tenants::DoWorkload(const Operation& operation) {

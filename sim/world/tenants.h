@@ -26,6 +26,8 @@
 //   delete-capacity                                          kind: buffer, request
 //   pool, delete-pool                                        pool_objects.h; one that is there is
 //                                                            changed
+//   overwrite-status                                         kind (queue | group) ns name: other
+//                                                            counts than Fairlead's; drop: none
 //   heartbeats, unready, foreign-lag, foreign-race
 //   stuck-kubelet                                            of all nodes, or for pods of one job
 //
@@ -82,6 +84,7 @@ class Tenants {
   void DeleteVolumes(const Operation& operation);
   bool DoCapacity(const Operation& operation);  // tenant_capacity.cc
   bool DoPools(const Operation& operation);     // tenant_pools.cc
+  bool DoKai(const Operation& operation);       // tenant_kai.cc
   void DeleteRequest(int64_t pick, bool force);
   std::vector<std::pair<std::string, std::string>> PodsOf(const Operation& operation) const;
   absl::Time Until(const Operation& operation) const;
