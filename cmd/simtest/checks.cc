@@ -19,13 +19,13 @@ using sim::world::Workload;
 
 const std::vector<std::string>& InvariantNames() {
   static const auto* const kNames = new std::vector<std::string>{
-      "caps",    "charge",     "churn",    "claims",   "condition", "cost",     "cover",
-      "devices", "disruption", "eviction", "gang",     "grant",     "hang",     "kai-status",
-      "leader",  "leak",       "limit",    "liveness", "misplaced", "move",     "overcommit",
-      "parts",   "policy",     "pool",     "preempt",  "process",   "purchase", "queues",
-      "rate",    "reclaim",    "recount",  "reload",   "retry",     "share",    "simulation",
-      "spin",    "stale",      "stop",     "storm",    "terminate", "told",     "verdict",
-      "view",    "volumes",    "writers"};
+      "caps",       "charge",     "churn",    "claims",   "condition", "cost",      "cover",
+      "devices",    "disruption", "eviction", "gang",     "grant",     "hang",      "kai-status",
+      "leader",     "leak",       "limit",    "liveness", "misplaced", "move",      "overcommit",
+      "parts",      "policy",     "pool",     "preempt",  "process",   "purchase",  "queues",
+      "rate",       "reclaim",    "recount",  "reload",   "retry",     "shard",     "share",
+      "simulation", "spin",       "stale",    "stop",     "storm",     "terminate", "told",
+      "verdict",    "view",       "volumes",  "writers"};
   return *kNames;
 }
 
@@ -55,6 +55,8 @@ Checks::Checks(const sim::EventQueue* time, absl::Time start, ApiServer* server,
       kai_(
           time, server, truth, caps.kai_status, caps.rules_change,
           [this](const std::string& invariant, const std::string& text) { Fail(invariant, text); }),
+      shards_(time, [this](const std::string& invariant,
+                           const std::string& text) { Fail(invariant, text); }),
       held_since_(start) {
   server->Listen([this](const ApiServer::Commit& commit) { OnCommit(commit); });
 }

@@ -22,6 +22,8 @@
 //     limit        a binding takes no queue on its chain over its limit for longer than kOverLimit
 //                  (evictions may be on their way), unless what decides about it changed lately
 //     writers      only the holder of the Lease writes
+//     shard        nothing is written of another shard: its pods, groups, queues and nodes, and
+//                  what has been of it since before kKnown
 //     terminate    nothing is launched after its end was asked for. Nothing runs on a machine that
 //                  is ended, but pods that another scheduler bound after the taint was written; its
 //                  request says Draining, Failed or Gone before, or has another machine
@@ -134,6 +136,7 @@
 #include "cmd/simtest/kai_status_checks.h"
 #include "cmd/simtest/machine_checks.h"
 #include "cmd/simtest/pool_checks.h"
+#include "cmd/simtest/shard_checks.h"
 #include "cmd/simtest/volume_checks.h"
 #include "core/decision_loop.h"
 #include "sim/event_queue.h"
@@ -335,6 +338,7 @@ class Checks {
   DeviceChecks devices_;
   VolumeChecks volumes_;
   KaiStatusChecks kai_;
+  ShardChecks shards_;
 
   std::string holder_;
   absl::Time held_since_, writers_excused_until_ = absl::InfinitePast();

@@ -102,7 +102,8 @@ std::string Base(const sim::world::Plan& plan) {
                          "], bindTimeout: ", absl::FormatDuration(kGuestBindTimeout), "}\n")
           : "",
       sim::world::GroupsByOwners(plan) ? "grouping: {enabled: true}\n" : "",
-      plan.kai_status ? "kaiStatus: true\n" : "");
+      plan.kai_status ? "kaiStatus: true\n" : "",
+      plan.sharded ? "shard: {partitionLabelValue: ''}\n" : "");
 }
 
 std::string Half(const std::string& text) { return text.substr(0, text.size() / 2); }

@@ -47,6 +47,7 @@ void Checks::OnCommit(const ApiServer::Commit& commit) {
       groups_since_ = std::min(groups_since_, time_->now());
     }
   }
+  shards_.OnCommit(commit, IsFairlead(commit.actor), KnownSince());
   if (IsFairlead(commit.actor)) {
     OnWrite(commit);
   } else {

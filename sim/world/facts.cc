@@ -155,6 +155,10 @@ bool IsNearNoNamespace(const Json* affinity) {
 
 }  // namespace
 
+bool IsOfOtherShard(const Json& object) {
+  return !TextAt(object, {"metadata", "labels", kShardLabel}).empty();
+}
+
 PodLife ReadPodLife(const Json& pod) {
   PodLife out;
   out.node = TextAt(pod, {"spec", "nodeName"});
@@ -178,7 +182,8 @@ PodFacts ReadPod(const Json& pod) {
   out.name = Text(At(metadata, "name"));
   out.uid = Text(At(metadata, "uid"));
   out.scheduler = Text(At(spec, "schedulerName"));
-  out.ours = out.scheduler == "fairlead" || out.scheduler == "kai-scheduler" || out.guest();
+  out.ours = (out.scheduler == "fairlead" || out.scheduler == "kai-scheduler" || out.guest()) &&
+             !IsOfOtherShard(pod);
   out.group = Text(At(annotations, "pod-group-name"));
   out.queue_label = Text(At(labels, "kai.scheduler/queue"));
   out.sub_group = Text(At(labels, "kai.scheduler/subgroup-name"));
@@ -270,6 +275,8 @@ NodeFacts ReadNode(const Json& node) {
       if (!removing && !of_pool) out.tainted_by_others = true;
     }
   }
+  out.of_other_shard = IsOfOtherShard(node);
+  if (out.of_other_shard) out.tainted = out.tainted_by_others = true;
   return out;
 }
 

@@ -43,6 +43,11 @@ inline constexpr char kUnknownResource[] = "example.com/unknown-";
 // Pods of this scheduler are the program's to decide about (guest_scheduler.h).
 inline constexpr char kGuestScheduler[] = "guest-scheduler";
 
+// What has this label with a value is of another shard than the program's (plan_shards.h).
+inline constexpr char kShardLabel[] = "kai.scheduler/node-pool";
+inline constexpr char kOtherShard[] = "other";
+bool IsOfOtherShard(const Json& object);
+
 // How far a pod is: what a look at all pods asks of each.
 struct PodLife {
   std::string node;
@@ -57,7 +62,7 @@ struct PodFacts : PodLife {
   std::string ns, name, uid;
   std::string group, sub_group, queue_label, scheduler, job;
   Amounts requests;
-  bool ours = false;   // schedulerName is one of Fairlead's
+  bool ours = false;   // schedulerName is one of Fairlead's, and the shard is
   bool ready = false;  // condition Ready is True
   bool gated = false;
   bool stays = false;       // of a DaemonSet or a mirror pod: keeps no node
@@ -97,7 +102,8 @@ struct NodeFacts {
   // The taint that its NodePool gives it (pool_objects.h) keeps away the pods that do not tolerate
   // it.
   bool kept_for_pool = false;
-  bool tainted_by_others = false;  // has any other taint that keeps pods away
+  bool tainted_by_others = false;  // has any other taint that keeps pods away, or is of others
+  bool of_other_shard = false;
 };
 
 struct QueueFacts {

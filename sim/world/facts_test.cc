@@ -60,6 +60,17 @@ TEST(FactsTest, PodsThatOnlyAmountsDoNotDecideAboutAreNotPlain) {
   }
 }
 
+TEST(FactsTest, WhatIsOfAnotherShardIsNotOurs) {
+  Operation ours, others;
+  others.With("shard", kOtherShard);
+  EXPECT_TRUE(ReadPod(MakePod(ours, "p")).ours);
+  EXPECT_FALSE(ReadPod(MakePod(others, "p")).ours);
+  EXPECT_FALSE(ReadNode(MakeNode(ours)).tainted_by_others);
+  EXPECT_TRUE(ReadNode(MakeNode(others)).tainted_by_others);
+  EXPECT_TRUE(IsOfOtherShard(MakeQueue(others)));
+  EXPECT_TRUE(IsOfOtherShard(MakeGroup(others)));
+}
+
 TEST(FactsTest, ReadsAQueueAndSeesContradictions) {
   Operation fields;
   fields.With("name", "q").With("gpu_quota", 2).With("gpu_limit", 4);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "sim/world/device_objects.h"
+#include "sim/world/facts.h"
 #include "sim/world/volume_objects.h"
 
 namespace fairlead::sim::world {
@@ -81,6 +82,11 @@ void AddPlacement(Json& pod, const Operation& fields) {
   }
 }
 
+void AddShard(const Operation& fields, Json& object) {
+  if (fields.Text("shard").empty()) return;
+  object["metadata"]["labels"][kShardLabel] = fields.Text("shard");
+}
+
 // The end of a text that is too long for a label.
 std::string LabelOf(const std::string& text) {
   if (text.size() <= kMaxLabel) return text;
@@ -131,6 +137,7 @@ Json MakeNode(const Operation& fields) {
                {"metadata", {{"name", name}, {"labels", labels}}},
                {"spec", {{"providerID", absl::StrCat("static://", name)}}},
                {"status", {{"capacity", amounts}, {"allocatable", amounts}}}};
+  AddShard(fields, node);
   SetNodeReady(node, true);
   return node;
 }
@@ -146,10 +153,12 @@ Json MakeQueue(const Operation& fields) {
   if (!fields.Text("over_quota").empty()) {
     meta["annotations"]["fairlead.dev/over-quota"] = fields.Text("over_quota");
   }
-  return {{"apiVersion", "scheduling.run.ai/v2"},
-          {"kind", "Queue"},
-          {"metadata", meta},
-          {"spec", spec}};
+  Json queue = {{"apiVersion", "scheduling.run.ai/v2"},
+                {"kind", "Queue"},
+                {"metadata", meta},
+                {"spec", spec}};
+  AddShard(fields, queue);
+  return queue;
 }
 
 Json MakeGroup(const Operation& fields) {
@@ -164,10 +173,12 @@ Json MakeGroup(const Operation& fields) {
           {{"name", absl::StrCat("s", i)}, {"minMember", fields.Number("sub_min", 1)}});
     }
   }
-  return {{"apiVersion", "scheduling.run.ai/v2alpha2"},
-          {"kind", "PodGroup"},
-          {"metadata", {{"name", fields.Text("name")}, {"namespace", fields.Text("ns")}}},
-          {"spec", spec}};
+  Json group = {{"apiVersion", "scheduling.run.ai/v2alpha2"},
+                {"kind", "PodGroup"},
+                {"metadata", {{"name", fields.Text("name")}, {"namespace", fields.Text("ns")}}},
+                {"spec", spec}};
+  AddShard(fields, group);
+  return group;
 }
 
 Json MakePod(const Operation& fields, const std::string& name) {
@@ -218,6 +229,7 @@ Json MakePod(const Operation& fields, const std::string& name) {
   if (!priority_class.empty() && !class_in_label) {
     pod["spec"]["priorityClassName"] = priority_class;
   }
+  AddShard(fields, pod);
   AddOddity(pod, fields.Text("odd"));
   AddPlacement(pod, fields);
   AddClaims(pod, fields, name);

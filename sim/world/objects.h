@@ -22,6 +22,7 @@ namespace fairlead::sim::world {
 //           spread (a key)
 //           claim and what belongs to it: device_objects.h; volume: volume_objects.h
 //           `odd`: selector | namespace-affinity | volume | gated; `run`: seconds till it succeeds
+//   all of them   shard: the value of kShardLabel
 Json MakeNode(const Operation& fields);
 Json MakeQueue(const Operation& fields);
 Json MakeGroup(const Operation& fields);

@@ -52,6 +52,7 @@ absl::Status ReadHeader(absl::string_view line, Plan& plan) {
     if (field.first == "hook") plan.hook = field.second == "on";
     if (field.first == "paced") plan.paced = field.second == "on";
     if (field.first == "empties") plan.empties = field.second == "on";
+    if (field.first == "sharded") plan.sharded = field.second == "on";
     if (field.first == "kai_status") plan.kai_status = field.second == "on";
     if (field.first == "max_nodes") ok = absl::SimpleAtoi(field.second, &plan.max_nodes);
     if (field.first == "max_usd") ok = absl::SimpleAtoi(field.second, &plan.max_usd_per_hour);
@@ -108,11 +109,12 @@ std::string PrintOperation(const Operation& operation) {
 }
 
 std::string PrintPlan(const Plan& plan) {
-  std::string out = absl::StrCat(
-      "# seed=", plan.seed, " end_ms=", plan.end_ms, " hook=", plan.hook ? "on" : "off",
-      " max_nodes=", plan.max_nodes, " max_usd=", plan.max_usd_per_hour,
-      " paced=", plan.paced ? "on" : "off", plan.empties ? " empties=on" : "",
-      plan.kai_status ? " kai_status=on" : "", " search=", plan.max_search_work, "\n");
+  std::string out =
+      absl::StrCat("# seed=", plan.seed, " end_ms=", plan.end_ms,
+                   " hook=", plan.hook ? "on" : "off", " max_nodes=", plan.max_nodes,
+                   " max_usd=", plan.max_usd_per_hour, " paced=", plan.paced ? "on" : "off",
+                   plan.empties ? " empties=on" : "", plan.kai_status ? " kai_status=on" : "",
+                   plan.sharded ? " sharded=on" : "", " search=", plan.max_search_work, "\n");
   for (const Operation& operation : plan.operations) {
     absl::StrAppend(&out, PrintOperation(operation), "\n");
   }

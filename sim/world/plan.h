@@ -42,6 +42,7 @@ struct Plan {
   bool paced = false;                 // evictions go out at one a second
   bool empties = false;               // nodes whose pods have room elsewhere are emptied
   bool kai_status = false;            // the program writes what KAI's controllers count
+  bool sharded = false;               // the program has the shard without a label alone
   int64_t max_search_work = 0;        // of a cycle (engine::EngineOptions); 0: its default
   std::vector<Operation> operations;  // by time
 };

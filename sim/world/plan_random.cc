@@ -16,6 +16,7 @@
 #include "sim/world/plan_guests.h"
 #include "sim/world/plan_kai.h"
 #include "sim/world/plan_pools.h"
+#include "sim/world/plan_shards.h"
 #include "sim/world/plan_volumes.h"
 
 namespace fairlead::sim::world {
@@ -27,7 +28,8 @@ constexpr uint64_t kEmptyingDice = 0x5e7f0c1d92b3a641ULL;
 constexpr int64_t kMicroPerUsd = 1'000'000;
 // Families that are drawn apart from all others.
 constexpr char kDevices[] = "devices", kVolumes[] = "volumes", kGuests[] = "guests",
-               kCapacity[] = "capacity", kPools[] = "pools", kKaiStatus[] = "kai-status";
+               kCapacity[] = "capacity", kPools[] = "pools", kKaiStatus[] = "kai-status",
+               kShards[] = "shards";
 // The others are told all the time, by corners.
 constexpr size_t kLiesByChance = 11;
 // With more families than these, what happens is left to chance.
@@ -51,7 +53,8 @@ class Generator : PlanTenants {
         continue;
       }
       if (LaterFamilies().contains(family) || family == kDevices || family == kVolumes ||
-          family == kGuests || family == kCapacity || family == kPools || family == kKaiStatus) {
+          family == kGuests || family == kCapacity || family == kPools || family == kKaiStatus ||
+          family == kShards) {
         continue;
       }
       (CornerFamilies().contains(family) ? corners : by_chance).push_back(family);
@@ -63,6 +66,8 @@ class Generator : PlanTenants {
     devices_ = DrawApart(kDevices, families, DrawsDevices(seed));
     volumes_ = DrawApart(kVolumes, families, DrawsVolumes(seed));
     pools_ = DrawApart(kPools, families, DrawsPools(seed));
+    // A guest's scheduler asks one process about all pods.
+    shards_ = !guests_ && DrawApart(kShards, families, DrawsShards(seed));
     DrawLater(seed, families);
     for (const std::string& family : by_chance) {
       if (OneIn(3)) families_.insert(family);
@@ -108,6 +113,7 @@ class Generator : PlanTenants {
     if (capacity_) AddCapacity(plan_.seed, plan_);
     if (pools_) AddPools(plan_.seed, has_corners_, plan_);
     if (kai_status_) AddKaiStatus(plan_.seed, has_corners_, plan_);
+    if (shards_) AddShards(plan_.seed, plan_);
     std::stable_sort(plan_.operations.begin(), plan_.operations.end(),
                      [](const Operation& a, const Operation& b) { return a.at_ms < b.at_ms; });
     if (guests_) AddGuests(plan_.seed, plan_);
@@ -370,7 +376,7 @@ class Generator : PlanTenants {
 
   std::set<std::string, std::less<>> later_;
   bool devices_ = false, volumes_ = false, guests_ = false, capacity_ = false, pools_ = false,
-       kai_status_ = false;
+       kai_status_ = false, shards_ = false;
 };
 
 }  // namespace
@@ -381,7 +387,7 @@ const std::vector<std::string>& FaultFamilies() {
       "crash",      "demand",  "devices",   "foreign",  "groups",  "guests", "hostile",
       "kai-status", "kubelet", "half-open", "labels",   "lease",   "names",  "network",
       "nodes",      "odd",     "points",    "pools",    "queues",  "reload", "search",
-      "shares",     "stop",    "tenants",   "volumes",  "watch"};
+      "shards",     "shares",  "stop",      "tenants",  "volumes", "watch"};
   return *kFamilies;
 }
 

@@ -19,6 +19,7 @@
 //   volumes   plan_volumes.h; one world in five if many families are named
 //   capacity  plan_capacity.h; one world in four if many families are named
 //   guests    plan_guests.h; one world in six if many families are named
+//   shards    plan_shards.h; one world in eight if many families are named
 //   kai-status  plan_kai.h; one world in five if many families are named
 //
 // Thread-safety: pure functions. Determinism: same seed and families, same plan.

@@ -146,7 +146,7 @@ void Truth::OnNode(const ApiServer::Commit& commit) {
 
 void Truth::OnQueue(const ApiServer::Commit& commit) {
   const QueueFacts facts = ReadQueue(commit.after != nullptr ? *commit.after : *commit.before);
-  if (commit.after == nullptr) {
+  if (commit.after == nullptr || IsOfOtherShard(*commit.after)) {
     queues_.erase(facts.name);
     gone_queues_[facts.name] = time_->now();
     return;
@@ -171,13 +171,14 @@ ClassRow Truth::ClassOf(const std::string& name) const {
 
 void Truth::OnGroup(const ApiServer::Commit& commit) {
   const GroupFacts facts = ReadGroup(commit.after != nullptr ? *commit.after : *commit.before);
+  const bool gone = commit.after == nullptr || IsOfOtherShard(*commit.after);
   const std::string key = facts.ns + "/" + facts.name;
   const auto former = groups_.find(key);
-  const bool changed = commit.after == nullptr || former == groups_.end() ||
+  const bool changed = gone || former == groups_.end() ||
                        former->second.facts.queue != facts.queue ||
                        former->second.facts.min_member != facts.min_member;
   const bool for_good = GroupForbidsEvictions(key);
-  if (commit.after == nullptr) {
+  if (gone) {
     groups_.erase(key);
   } else {
     GroupRow& row = groups_[key];
@@ -190,7 +191,7 @@ void Truth::OnGroup(const ApiServer::Commit& commit) {
     const std::string queue = QueueOf(row);
     row.moved_at = time_->now();
     row.queue = queue;
-    if (commit.after == nullptr) row.left_for_good = for_good && !row.bound_by.empty();
+    if (gone) row.left_for_good = for_good && !row.bound_by.empty();
   }
 }
 

@@ -3,7 +3,8 @@
 // product is clever. Kept up to date with every commit, as integers.
 //
 // A pod is charged to the queue of its PodGroup, without one to that of its label. A pod whose
-// PodGroup has gone stays charged where it was.
+// PodGroup has gone stays charged where it was. Of another shard (plan_shards.h) are no queues and
+// groups here; its nodes are closed, its pods those of others.
 //
 // Ownership: borrows time and server. Thread-safety: none, one thread. Complexity: a commit
 // O(log n); a question O(pods).

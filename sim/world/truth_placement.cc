@@ -76,6 +76,7 @@ int64_t Truth::LeastCount(const PodRow& pod, const SpreadRule& rule, absl::Time 
   const std::string& ns = pod.facts.ns;
   std::set<std::string> domains;
   for (const auto& [name, row] : nodes_) {
+    if (row.facts.of_other_shard) continue;
     const std::string domain = DomainOf(name, rule.topology_key);
     if (!domain.empty() && NodeMatches(*pod.facts.placement, row.facts.labels)) {
       domains.insert(domain);
