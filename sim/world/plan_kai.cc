@@ -24,6 +24,7 @@ class KaiWork : PlanDice {
     Times(1, 4, [&] { Overwrite(); });
     Times(1, 4, [&] { Answer(); });
     if (OneIn(2)) Crash();
+    if (OneIn(2)) RefusedStart();
   }
 
  private:
@@ -94,6 +95,27 @@ class KaiWork : PlanDice {
     answer.With("chance", random_.Between(300, 1000));
     if ((status >= 500 || status == 0) && OneIn(2)) answer.With("served", 1);
     if (status == 429) answer.With("retry_after_ms", random_.Between(1, 8) * kSecond);
+  }
+
+  // Its counts change once, while they may not be written; what was refused has to be repeated.
+  void RefusedStart() {
+    static const std::vector<int64_t> kStatus = {403, 409, 500, 503, 0};
+    const int64_t at = random_.Between(plan_.end_ms / 2, plan_.end_ms - 10 * kSecond);
+    At(0, "queue").With("name", "k4").With("gpu_quota", 4);
+    At(at, "answer")
+        .With("replica", "leader")
+        .With("write", OneIn(2) ? "patch-queues/status" : "patch-podgroups/status")
+        .With("status", Any(kStatus))
+        .With("for_ms", 8 * kSecond);
+    At(at + 100, "job")
+        .With("name", "refused")
+        .With("ns", "team-a")
+        .With("queue", "k4")
+        .With("pods", 2)
+        .With("min", 1)
+        .With("cpu", 500)
+        .With("grouping", "own")
+        .With("run", kForever);
   }
 
   void Crash() {
