@@ -2,6 +2,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -478,18 +479,26 @@ TEST_F(ReplacementTest, IfItsPodsEndTheNewMachineIsGivenBack) {
   EXPECT_EQ(requests_.at(name).phase, Phase::kDraining);
 }
 
-TEST_F(ReplacementTest, SeveralNodesAreReplacedByOneIfNoneOfThemMayBe) {
-  Sell({Type("g.4", 32, 128, 4, 4 * kDollar), Type("g.2", 16, 64, 2, 5 * kDollar)});
-  Restart();
-  StepAndApply({Item("team/a", Spec(1000, 4, 4), 2)});
-  for (const model::LaunchNode& launch : All<model::LaunchNode>(StepAndApply())) Launched(launch);
-  StepAndApply();
-  for (const auto& [name, request] : requests_) {
-    BecomeReady(name);
-    Occupy(name, 1);
+class SeveralNodesTest : public ReplacementTest {
+ protected:
+  // Two nodes with one pod each: their names.
+  std::pair<std::string, std::string> HoldTwo() {
+    Sell({Type("g.4", 32, 128, 4, 4 * kDollar), Type("g.2", 16, 64, 2, 5 * kDollar)});
+    Restart();
+    StepAndApply({Item("team/a", Spec(1000, 4, 4), 2)});
+    for (const model::LaunchNode& launch : All<model::LaunchNode>(StepAndApply())) Launched(launch);
+    StepAndApply();
+    for (const auto& [name, request] : requests_) {
+      BecomeReady(name);
+      Occupy(name, 1);
+    }
+    StepTwice();
+    return {requests_.begin()->first, requests_.rbegin()->first};
   }
-  StepTwice();
-  const std::string first = requests_.begin()->first, second = requests_.rbegin()->first;
+};
+
+TEST_F(SeveralNodesTest, AreReplacedByOneIfNoneOfThemMayBe) {
+  const auto [first, second] = HoldTwo();
   ASSERT_NE(first, second);
   RunFor(options_.unneeded_after + 2 * NodeEmptying::kLookEvery);
   const model::NodeRequest* replacement = ReplacementOf(first);
@@ -503,18 +512,8 @@ TEST_F(ReplacementTest, SeveralNodesAreReplacedByOneIfNoneOfThemMayBe) {
   EXPECT_FALSE(nodes_.at(first).removal_tainted) << "only one of them has room";
 }
 
-TEST_F(ReplacementTest, SeveralNodesGoTogether) {
-  Sell({Type("g.4", 32, 128, 4, 4 * kDollar), Type("g.2", 16, 64, 2, 5 * kDollar)});
-  Restart();
-  StepAndApply({Item("team/a", Spec(1000, 4, 4), 2)});
-  for (const model::LaunchNode& launch : All<model::LaunchNode>(StepAndApply())) Launched(launch);
-  StepAndApply();
-  for (const auto& [name, request] : requests_) {
-    BecomeReady(name);
-    Occupy(name, 1);
-  }
-  StepTwice();
-  const std::string first = requests_.begin()->first, second = requests_.rbegin()->first;
+TEST_F(SeveralNodesTest, GoTogether) {
+  const auto [first, second] = HoldTwo();
   RunFor(options_.unneeded_after + 2 * NodeEmptying::kLookEvery);
   ASSERT_NE(ReplacementOf(first), nullptr);
   const std::string name = ReplacementOf(first)->meta.name;
@@ -527,18 +526,8 @@ TEST_F(ReplacementTest, SeveralNodesGoTogether) {
   EXPECT_FALSE(nodes_.at(name).removal_tainted);
 }
 
-TEST_F(ReplacementTest, WhatIsBeingRemovedByItselfIsNotWaitedFor) {
-  Sell({Type("g.4", 32, 128, 4, 4 * kDollar), Type("g.2", 16, 64, 2, 5 * kDollar)});
-  Restart();
-  StepAndApply({Item("team/a", Spec(1000, 4, 4), 2)});
-  for (const model::LaunchNode& launch : All<model::LaunchNode>(StepAndApply())) Launched(launch);
-  StepAndApply();
-  for (const auto& [name, request] : requests_) {
-    BecomeReady(name);
-    Occupy(name, 1);
-  }
-  StepTwice();
-  const std::string first = requests_.begin()->first, second = requests_.rbegin()->first;
+TEST_F(SeveralNodesTest, WhatIsBeingRemovedByItselfIsNotWaitedFor) {
+  const auto [first, second] = HoldTwo();
   RunFor(options_.unneeded_after + 2 * NodeEmptying::kLookEvery);
   ASSERT_NE(ReplacementOf(first), nullptr);
   const std::string name = ReplacementOf(first)->meta.name;

@@ -20,7 +20,7 @@ class ShardChecks {
   using Fail = std::function<void(const std::string& invariant, const std::string& text)>;
   ShardChecks(const sim::EventQueue* time, Fail fail) : time_(time), fail_(std::move(fail)) {}
 
-  // Of anybody's. `of_fairlead`: it is Fairlead's. `known`: what was committed before this has
+  // Of any client. `of_fairlead`: of Fairlead. `known`: what was committed before this has
   // reached it.
   void OnCommit(const sim::world::ApiServer::Commit& commit, bool of_fairlead, absl::Time known);
 

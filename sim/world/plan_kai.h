@@ -1,7 +1,7 @@
 // Worlds whose program writes the statuses of Queues and PodGroups that KAI's controllers write
 // (`kaiStatus`). With few families named also what makes these numbers wrong: queues that get
-// another parent, or are made again under their name; groups that go to another queue; somebody
-// else who writes the same fields; writes of them that are refused, or have no answer.
+// another parent, or are made again under their name; groups that go to another queue; another
+// writer of the same fields; writes of them that are refused, or have no answer.
 //
 // Thread-safety: pure functions. Determinism: dice of its own.
 #pragma once

@@ -1,12 +1,14 @@
 #include "sim/world/plan_random.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "sim/world/cloud.h"
 #include "sim/world/plan_capacity.h"
 #include "sim/world/plan_corners.h"
@@ -30,6 +32,11 @@ constexpr int64_t kMicroPerUsd = 1'000'000;
 constexpr char kDevices[] = "devices", kVolumes[] = "volumes", kGuests[] = "guests",
                kCapacity[] = "capacity", kPools[] = "pools", kKaiStatus[] = "kai-status",
                kShards[] = "shards";
+bool IsDrawnApart(absl::string_view family) {
+  constexpr absl::string_view kApart[] = {kDevices, kVolumes,   kGuests, kCapacity,
+                                          kPools,   kKaiStatus, kShards};
+  return std::find(std::begin(kApart), std::end(kApart), family) != std::end(kApart);
+}
 // The others are told all the time, by corners.
 constexpr size_t kLiesByChance = 11;
 // With more families than these, what happens is left to chance.
@@ -52,11 +59,7 @@ class Generator : PlanTenants {
         process_families_.insert(family);
         continue;
       }
-      if (LaterFamilies().contains(family) || family == kDevices || family == kVolumes ||
-          family == kGuests || family == kCapacity || family == kPools || family == kKaiStatus ||
-          family == kShards) {
-        continue;
-      }
+      if (LaterFamilies().contains(family) || IsDrawnApart(family)) continue;
       (CornerFamilies().contains(family) ? corners : by_chance).push_back(family);
     }
     capacity_ = DrawApart(kCapacity, families, DrawsCapacity(seed));

@@ -43,7 +43,7 @@ class Shards : PlanDice {
     return job.With("cpu", random_.Between(1, 4) * 500).With("memory", kGiB);
   }
 
-  // Half of them run: their pods were bound by whoever made them.
+  // Half of them run: their pods are bound when they are made.
   void TheirJob(const std::string& name) {
     static const std::vector<const char*> kQueues = {"other-leaf", "other-stray", "q1"};
     Operation& job = Theirs(Job(name)).With("queue", Any(kQueues));

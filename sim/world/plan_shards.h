@@ -1,5 +1,5 @@
 // Worlds whose program schedules one shard of the cluster: that of the objects without the label
-// kai.scheduler/node-pool. Nobody schedules the other shard. It has nodes with room, queues, and
+// kai.scheduler/node-pool. The other shard is not scheduled. It has nodes with room, queues, and
 // jobs, some of whose pods run from the beginning, also on nodes of the program's shard; and nodes,
 // and pods without a PodGroup, go from one to the other.
 //

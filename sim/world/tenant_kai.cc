@@ -10,7 +10,7 @@ void Overwrite(bool of_queue, bool drop, Json& object) {
   } else if (drop) {
     object["status"].erase("resourcesStatus");
   } else if (of_queue) {
-    object["status"] = {{"allocated", {{"cpu", "7"}}}, {"childQueues", {"nobody"}}};
+    object["status"] = {{"allocated", {{"cpu", "7"}}}, {"childQueues", {"no-such-queue"}}};
   } else {
     object["status"]["resourcesStatus"] = {{"requested", {{"nvidia.com/gpu", "9"}}}};
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <deque>
 
-#include "absl/numeric/int128.h"
 #include "scheduler/model/api_names.h"
 
 namespace fairlead::bench {
@@ -38,16 +37,16 @@ void MonthBound::Add(absl::Time at, int64_t rate) {
 // counts from its begin less `boot` to its end. Begins are in order, and so are ends: the most of a
 // sliding window (a queue of falling rates).
 int64_t MonthBound::Integral(absl::Time end, absl::Duration boot) const {
-  absl::uint128 sum = 0;  // micro-dollars per hour times nanoseconds
-  std::vector<absl::Time> turns;
-  for (size_t i = 0; i < levels_.size(); ++i) {
-    turns.push_back(levels_[i].since - boot);
-    turns.push_back(i + 1 < levels_.size() ? levels_[i + 1].since : end);
-  }
-  std::sort(turns.begin(), turns.end());
   const auto ends_at = [&](size_t level) {
     return level + 1 < levels_.size() ? levels_[level + 1].since : end;
   };
+  MonthCost sum = 0;
+  std::vector<absl::Time> turns;
+  for (size_t i = 0; i < levels_.size(); ++i) {
+    turns.push_back(levels_[i].since - boot);
+    turns.push_back(ends_at(i));
+  }
+  std::sort(turns.begin(), turns.end());
   std::deque<size_t> highest;  // levels that count, each lower than the one before it
   size_t next = 0;
   for (size_t turn = 0; turn + 1 < turns.size(); ++turn) {
@@ -60,11 +59,9 @@ int64_t MonthBound::Integral(absl::Time end, absl::Duration boot) const {
     }
     while (!highest.empty() && ends_at(highest.front()) <= at) highest.pop_front();
     if (highest.empty()) continue;
-    sum += absl::uint128(static_cast<uint64_t>(levels_[highest.front()].rate)) *
-           static_cast<uint64_t>(absl::ToInt64Nanoseconds(turns[turn + 1] - at));
+    sum += CostOf(levels_[highest.front()].rate, turns[turn + 1] - at);
   }
-  return static_cast<int64_t>(sum /
-                              static_cast<uint64_t>(absl::ToInt64Nanoseconds(absl::Hours(1))));
+  return MicroUsd(sum);
 }
 
 int64_t MonthBound::Total(absl::Time end) const { return Integral(end, boot_); }

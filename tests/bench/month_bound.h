@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/numeric/int128.h"
 #include "absl/time/time.h"
 #include "autoscale-hook/catalog/catalog.h"
 #include "scheduler/model/resources.h"
@@ -29,6 +30,17 @@ namespace fairlead::bench {
 // has a GPU; empty: any will do.
 std::optional<int64_t> LeastRate(const hook::Catalog& catalog, const std::string& gpu_model,
                                  const model::ResourceList& requests);
+
+// Rates times nanoseconds.
+using MonthCost = absl::uint128;
+inline MonthCost CostOf(int64_t rate, absl::Duration time) {
+  return MonthCost(static_cast<uint64_t>(rate)) *
+         static_cast<uint64_t>(absl::ToInt64Nanoseconds(time));
+}
+// In micro-dollars, rounded down.
+inline int64_t MicroUsd(MonthCost cost) {
+  return static_cast<int64_t>(cost / CostOf(1, absl::Hours(1)));
+}
 
 class MonthBound {
  public:

@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "core/bill.h"
 #include "core/decision_loop.h"
 #include "scheduler/model/api_names.h"
+#include "scheduler/verdict/verdict.h"
 #include "sim/cluster.h"
 #include "tests/bench/month_bound.h"
 
@@ -187,7 +187,6 @@ class Purchases {
     result.nodes_bought_twice = twice_;
     result.nodes_unused = unused_;
     result.nodes_at_end = static_cast<int64_t>(nodes_.size());
-    result.policy_blocked_nodes = static_cast<int64_t>(blocked_.size());
     result.cost_micro_usd = MicroUsd(booting_ + empty_ + partly_empty_ + used_);
     result.booting_micro_usd = MicroUsd(booting_);
     result.empty_micro_usd = MicroUsd(empty_);
@@ -196,13 +195,11 @@ class Purchases {
   }
 
  private:
-  // Micro-dollars per hour times nanoseconds.
-  using Cost = absl::uint128;
   struct Node {
     int64_t gpus = 0, price = 0;
     int64_t rate = 0;  // of the pods on it
     absl::Time since = absl::InfinitePast();
-    Cost cost = 0;
+    MonthCost cost = 0;
     bool ready = false, used = false;
     bool given_up = false;  // it is being removed, or does not come
     [[nodiscard]] bool IsComing() const { return !ready && !used && !given_up; }
@@ -213,16 +210,10 @@ class Purchases {
     return type == nullptr ? 0 : type->gpu_count;
   }
 
-  static int64_t MicroUsd(Cost cost) {
-    return static_cast<int64_t>(cost /
-                                static_cast<uint64_t>(absl::ToInt64Nanoseconds(absl::Hours(1))));
-  }
-
   void Settle(Node& node, absl::Time now) {
     if (node.since == absl::InfinitePast()) return;  // decided, and not there yet
-    const auto nanoseconds = static_cast<uint64_t>(absl::ToInt64Nanoseconds(now - node.since));
-    const Cost all = Cost(static_cast<uint64_t>(node.price)) * nanoseconds;
-    const Cost of_pods = Cost(static_cast<uint64_t>(std::min(node.rate, node.price))) * nanoseconds;
+    const MonthCost all = CostOf(node.price, now - node.since);
+    const MonthCost of_pods = CostOf(std::min(node.rate, node.price), now - node.since);
     node.since = now;
     node.cost += all;
     if (node.rate > 0) {
@@ -245,7 +236,7 @@ class Purchases {
   const hook::Catalog& catalog_;
   std::map<std::string, Node> nodes_;  // decided, and not deleted yet; by request
   std::set<std::string> blocked_;
-  Cost booting_ = 0, empty_ = 0, partly_empty_ = 0, used_ = 0, blocked_cost_ = 0;
+  MonthCost booting_ = 0, empty_ = 0, partly_empty_ = 0, used_ = 0, blocked_cost_ = 0;
   int64_t count_ = 0, twice_ = 0, unused_ = 0;
 };
 
@@ -326,7 +317,8 @@ class Month {
       const auto* create = std::get_if<model::CreateNodeRequest>(&action.what);
       if (create != nullptr) bought.push_back(&*create->request);
       const auto* told = std::get_if<model::SetPodUnschedulable>(&action.what);
-      if (told != nullptr && told->reason == kHeldByLimit) held_.insert(told->name);
+      if (told != nullptr && told->reason == verdict::CodeName(verdict::Code::kQueueLimitReached))
+        held_.insert(told->name);
     }
     if (!bought.empty()) purchases_.OnDecided(bought, loop_->MakeView(now_).waiting);
     cluster_.executor().Execute(std::move(result.actions));
@@ -355,7 +347,6 @@ class Month {
     return result;
   }
 
-  static constexpr char kHeldByLimit[] = "QueueLimitReached";
   const PhillyTrace& trace_;
   const hook::Catalog& catalog_;
   const std::string gpu_model_;

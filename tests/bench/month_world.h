@@ -13,7 +13,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -31,7 +30,7 @@ struct MonthResult {
   int64_t cost_micro_usd = 0;
   int64_t booting_micro_usd = 0, empty_micro_usd = 0, partly_empty_micro_usd = 0;
   // Of nodes for pods that a policy of queues or gangs held when they were bought.
-  int64_t policy_blocked_nodes = 0, policy_blocked_cost_micro_usd = 0;
+  int64_t policy_blocked_cost_micro_usd = 0;
   // Bought while as many nodes of as many GPUs were on their way as pods wait that may have nodes.
   int64_t nodes_bought_twice = 0;
   int64_t nodes_unused = 0;     // that never had a pod: another pod ended before they were ready

@@ -3,24 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cmd/fairlead/run/stats_testing.h"
+
 namespace fairlead::cmd {
 namespace {
 
 using ::testing::HasSubstr;
 
-AppStats Healthy() {
-  AppStats stats;
-  stats.stale_after = absl::Seconds(60);
-  for (const model::Kind kind : model::kAllKinds) {
-    kube::ReflectorStats one;
-    one.kind = kind;
-    one.synced = true;
-    one.down_for = absl::ZeroDuration();
-    one.since_last_event = absl::Seconds(70);
-    stats.kinds.push_back(one);
-  }
-  return stats;
-}
+AppStats Healthy() { return testing::StatsOfSyncedKinds(absl::Seconds(70)); }
 
 TEST(HealthTest, LiveAsLongAsTheOwnerAnswers) {
   AppStats stats = Healthy();

@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "cmd/fairlead/run/stats_testing.h"
 
 namespace fairlead::cmd {
 namespace {
@@ -21,17 +22,8 @@ using ::testing::Not;
 
 // Everything known, so that every metric has a sample.
 AppStats FullApp() {
-  AppStats stats;
-  stats.stale_after = absl::Seconds(60);
-  for (const model::Kind kind : model::kAllKinds) {
-    kube::ReflectorStats one;
-    one.kind = kind;
-    one.synced = true;
-    one.down_for = absl::ZeroDuration();
-    one.since_last_event = absl::Seconds(3);
-    one.objects = 5;
-    stats.kinds.push_back(one);
-  }
+  AppStats stats = testing::StatsOfSyncedKinds(absl::Seconds(3));
+  for (kube::ReflectorStats& kind : stats.kinds) kind.objects = 5;
   stats.writes.requests_by_verb = {{"POST", 4}, {"GET", 1}};
   stats.writes.request_latency.Add(absl::Milliseconds(3));
   stats.writes.shed = 7;
