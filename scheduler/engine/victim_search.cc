@@ -174,6 +174,7 @@ bool VictimSearch::Search(state::Transaction& txn, const SearchContext& context,
   PotentialVictims taken(context, state_.total_for_queues(), walks);
   Hypothesis what_if(txn, state_, framework_, placer_.parts_order());
   rules.wanted = fits_.WantedBy(step.step.pods);
+  rules.free_nodes.reset();
   const bool some_stay = !rules.all_move && !rules.others_move;
   std::set<state::WorkloadId> workloads;
   int64_t victims = 0;

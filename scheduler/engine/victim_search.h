@@ -188,7 +188,10 @@ class VictimSearch {
     // What may not be taken may still be moved.
     bool others_move = false;
     int64_t max_workloads = model::kUnlimited;
-    NodeFits::Wanted wanted = {};  // filled by Search()
+    // Filled by Search(): what the step wants of nodes, and the nodes with free devices, by name,
+    // before anything is evicted (found out when they are first asked for).
+    NodeFits::Wanted wanted = {};
+    std::optional<std::vector<state::NodeId>> free_nodes = {};
   };
   struct Solution {
     std::vector<VictimUnit> units;
@@ -219,7 +222,7 @@ class VictimSearch {
   // `returned` says which of them got exactly their own place again, as they come before the step
   // in queue order: they give nothing.
   bool Solve(Hypothesis& what_if, const SearchContext& context, const SearchStep& step,
-             const Rules& rules, const SearchBudgets& budgets, const std::vector<VictimUnit>& units,
+             Rules& rules, const SearchBudgets& budgets, const std::vector<VictimUnit>& units,
              std::vector<bool>& returned, SearchOutcome& outcome);
   // It has a place again, and it is the one that it had.
   [[nodiscard]] bool IsAt(state::PodId pod, const VictimUnit::Place& place) const;
@@ -239,7 +242,9 @@ class VictimSearch {
   // The same as Try() with as little as one node of the unit that was taken last: the units on that
   // node, and what was free before. Fewer victims, and the order in which KAI looks.
   bool TryOnOneNode(Hypothesis& what_if, const SearchContext& context, const SearchStep& step,
-                    const Rules& rules, const SearchBudgets& budgets, Solution& solution);
+                    Rules& rules, const SearchBudgets& budgets, Solution& solution);
+  // Those of Rules::free_nodes. O(nodes)
+  std::vector<state::NodeId> FindFreeNodes();
   // The part of Try that gives out the room. `solution.moved` says which units got some; false if
   // the step did not.
   bool ReallocateFreed(Hypothesis& what_if, const SearchContext& context, const SearchStep& step,

@@ -13,10 +13,10 @@
 namespace fairlead::engine {
 namespace {
 
-// What wants a part of what is freed, in queue order.
+// What wants a part of what is freed.
 struct FreedEntry {
   QueueOrderKey key;
-  size_t unit;  // kStep, kInLine, or an index of the solution's units
+  size_t unit;  // kStep, or an index of the solution's units
   const model::Resources* request;
   bool operator<(const FreedEntry& other) const {
     return key != other.key ? key < other.key : unit > other.unit;
@@ -24,39 +24,87 @@ struct FreedEntry {
 };
 constexpr size_t kStep = static_cast<size_t>(-1);
 constexpr size_t kInLine = static_cast<size_t>(-2);  // a waiting workload: it only keeps its turn
-using FreedEntries = std::map<queues::QueueId, std::vector<FreedEntry>>;  // the next one last
 
-// Adds the waiting workloads that come before one of the entries; of equal requests in a row, one:
-// they weigh the same.
-void AddLine(const state::ClusterState& state, const std::vector<PendingWorkload>& line,
-             state::WorkloadId searching, std::vector<FreedEntry>& entries) {
-  const QueueOrderKey last = std::max_element(entries.begin(), entries.end())->key;
-  const model::Resources* former = nullptr;
-  for (const PendingWorkload& waiting : line) {
-    if (last < waiting.key) return;
-    const state::Workload& workload = state.workload(waiting.key.workload);
-    if (workload.id == searching || workload.Count(state::PodStatus::kPipelined) > 0) continue;
-    if (former != nullptr && *former == waiting.request) continue;
-    former = &waiting.request;
-    entries.push_back({waiting.key, kInLine, &waiting.request});
+// What wants a part in one leaf queue, in queue order: the step, units, and the workloads in line
+// before the last of these. A line may be long and its order is known, so it is read as it comes.
+class FreedQueue {
+ public:
+  void Add(FreedEntry entry) { entries_.push_back(std::move(entry)); }
+  void Sort() { std::sort(entries_.rbegin(), entries_.rend()); }
+  // `searching`: has no turn in line, it is the step.
+  void StandInLine(const state::ClusterState& state, const std::vector<PendingWorkload>& line,
+                   state::WorkloadId searching) {
+    state_ = &state;
+    line_ = &line;
+    searching_ = searching;
+    Advance();
   }
-}
+  [[nodiscard]] size_t size() const { return entries_.size(); }
 
-// `may_move`: the victims are entries, too.
-FreedEntries WhatWantsTheFreed(const state::ClusterState& state, const SearchContext& context,
-                               const SearchStep& step, const std::vector<VictimUnit>& units,
-                               bool may_move) {
-  FreedEntries leaves;
-  leaves[step.leaf].push_back({MakeQueueOrderKey(step.workload), kStep, &step.request});
+  // Null: nothing is left.
+  [[nodiscard]] const model::Resources* Request() const {
+    if (entries_.empty()) return nullptr;
+    return LineIsNext() ? &(*line_)[at_].request : entries_.back().request;
+  }
+  // kInLine, or the entry's unit.
+  size_t Take() {
+    if (LineIsNext()) {
+      former_ = &(*line_)[at_++].request;
+      Advance();
+      return kInLine;
+    }
+    const size_t unit = entries_.back().unit;
+    entries_.pop_back();
+    return unit;
+  }
+
+ private:
+  [[nodiscard]] bool LineIsNext() const {
+    return line_ != nullptr && at_ < line_->size() && (*line_)[at_].key <= entries_.back().key;
+  }
+  // To the next one that has a turn. Of equal requests in a row, one: they weigh the same.
+  void Advance() {
+    for (; at_ < line_->size(); ++at_) {
+      const PendingWorkload& waiting = (*line_)[at_];
+      if (waiting.key.workload == searching_ ||
+          (former_ != nullptr && *former_ == waiting.request)) {
+        continue;
+      }
+      if (state_->workload(waiting.key.workload).Count(state::PodStatus::kPipelined) == 0) return;
+    }
+  }
+
+  std::vector<FreedEntry> entries_;  // the next one last
+  const state::ClusterState* state_ = nullptr;
+  const std::vector<PendingWorkload>* line_ = nullptr;
+  size_t at_ = 0;
+  state::WorkloadId searching_ = state::kNoId;
+  const model::Resources* former_ = nullptr;
+};
+using FreedQueues = std::map<queues::QueueId, FreedQueue>;
+
+// So many nodes can be looked at for one number each in the time of one filter evaluation.
+constexpr uint64_t kLooksAsOneFilter = 8;
+
+// `may_move`: the victims are entries, too. `work` grows by what is read.
+FreedQueues WhatWantsTheFreed(const state::ClusterState& state, const SearchContext& context,
+                              const SearchStep& step, const std::vector<VictimUnit>& units,
+                              bool may_move, uint64_t& work) {
+  FreedQueues leaves;
+  leaves[step.leaf].Add({MakeQueueOrderKey(step.workload), kStep, &step.request});
   for (size_t i = 0; may_move && i < units.size(); ++i) {
     QueueOrderKey key = MakeQueueOrderKey(state.workload(units[i].workload));
     key.elastic_state = units[i].core ? 0 : 1;
-    leaves[units[i].leaf].push_back({std::move(key), i, &units[i].charge});
+    leaves[units[i].leaf].Add({std::move(key), i, &units[i].charge});
   }
-  for (auto& [leaf, entries] : leaves) {
+  for (auto& [leaf, queue] : leaves) {
+    queue.Sort();
+    work += queue.size();
+    // Turns matter between queues.
     const auto line = context.lines.find(leaf);
-    if (line != context.lines.end()) AddLine(state, line->second, step.workload.id, entries);
-    std::sort(entries.rbegin(), entries.rend());
+    if (leaves.size() > 1 && line != context.lines.end()) {
+      queue.StandInLine(state, line->second, step.workload.id);
+    }
   }
   return leaves;
 }
@@ -120,21 +168,23 @@ bool VictimSearch::NeedsNoMovedPod(Hypothesis& what_if, const SearchStep& step,
 bool VictimSearch::ReallocateFreed(Hypothesis& what_if, const SearchContext& context,
                                    const SearchStep& step, const Rules& rules, Solution& solution) {
   solution.moved.assign(solution.units.size(), false);
-  FreedEntries leaves =
-      WhatWantsTheFreed(state_, context, step, solution.units, MayMove(context, rules));
+  uint64_t work = context.tree.size();  // the order of queues is made
+  FreedQueues leaves =
+      WhatWantsTheFreed(state_, context, step, solution.units, MayMove(context, rules), work);
+  placer_.AddWork(work);
   auto next = [&](queues::QueueId leaf) -> const model::Resources* {
     const auto it = leaves.find(leaf);
-    return it == leaves.end() || it->second.empty() ? nullptr : it->second.back().request;
+    return it == leaves.end() ? nullptr : it->second.Request();
   };
   queues::QueueOrderIterator order(context.tree, context.live, context.shares, next,
                                    {.cluster_total = state_.total_for_queues()});
   std::set<state::WorkloadId> lost;
   bool placed = false;
   while (const std::optional<queues::QueueId> leaf = order.Next()) {
-    std::vector<FreedEntry>& entries = leaves.at(*leaf);
-    const size_t which = entries.back().unit;
-    entries.pop_back();
-    if (which == kStep) {
+    const size_t which = leaves.at(*leaf).Take();
+    if (which == kInLine) {
+      placer_.AddWork(1);
+    } else if (which == kStep) {
       // Victims that come first may have their part of a limit again.
       if (queues::CheckLimits(context.tree, context.live, step.leaf, step.request,
                               step.workload.preemptible)
@@ -146,7 +196,7 @@ bool VictimSearch::ReallocateFreed(Hypothesis& what_if, const SearchContext& con
                           solution.within)
                    .placed;
       if (!placed) return false;
-    } else if (which != kInLine) {
+    } else {
       const VictimUnit& unit = solution.units[which];
       const state::Workload& workload = state_.workload(unit.workload);
       // Extras of a workload whose rest has no place have none.
@@ -170,17 +220,25 @@ bool VictimSearch::ReallocateFreed(Hypothesis& what_if, const SearchContext& con
   return placed;
 }
 
+std::vector<state::NodeId> VictimSearch::FindFreeNodes() {
+  std::vector<state::NodeId> free;
+  uint64_t looked_at = 0;
+  for (const auto& [name, id] : state_.nodes_by_name()) {
+    ++looked_at;
+    if (state_.node(id).exists && state_.node(id).Future(model::kScarcest) > 0) free.push_back(id);
+  }
+  placer_.AddWork(looked_at / kLooksAsOneFilter);
+  return free;
+}
+
 bool VictimSearch::TryOnOneNode(Hypothesis& what_if, const SearchContext& context,
-                                const SearchStep& step, const Rules& rules,
-                                const SearchBudgets& budgets, Solution& solution) {
+                                const SearchStep& step, Rules& rules, const SearchBudgets& budgets,
+                                Solution& solution) {
   if (step.limit_blocked) return false;
   const VictimUnit& last = solution.units.back();
   if (last.pods.size() == 1 && solution.units.size() == 1) return false;  // the same as with all
   what_if.Clear();
-  std::vector<state::NodeId> free;
-  for (const auto& [name, id] : state_.nodes_by_name()) {
-    if (state_.node(id).exists && state_.node(id).Future(model::kScarcest) > 0) free.push_back(id);
-  }
+  if (!rules.free_nodes.has_value()) rules.free_nodes = FindFreeNodes();
   // By name, as everything that is equal.
   std::map<uint64_t, state::NodeId> emptied;
   for (const VictimUnit::Place& place : last.places) {
@@ -188,7 +246,7 @@ bool VictimSearch::TryOnOneNode(Hypothesis& what_if, const SearchContext& contex
   }
   for (const auto& [rank, emptied_node] : emptied) {
     const state::NodeId one = emptied_node;
-    std::vector<state::NodeId> nodes = free;
+    std::vector<state::NodeId> nodes = *rules.free_nodes;
     const auto place = std::lower_bound(
         nodes.begin(), nodes.end(), rank,
         [&](state::NodeId id, uint64_t other) { return state_.node(id).name_rank < other; });
@@ -287,7 +345,7 @@ void VictimSearch::Report(const SearchContext& context, const Solution& solution
 }
 
 bool VictimSearch::Solve(Hypothesis& what_if, const SearchContext& context, const SearchStep& step,
-                         const Rules& rules, const SearchBudgets& budgets,
+                         Rules& rules, const SearchBudgets& budgets,
                          const std::vector<VictimUnit>& units, std::vector<bool>& returned,
                          SearchOutcome& outcome) {
   Solution attempt{units, {}, nullptr};
