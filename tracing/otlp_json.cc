@@ -27,10 +27,14 @@ void AddAttribute(JsonWriter& json, const Attribute& attribute) {
   json.EndObject().EndObject();
 }
 
+std::string TraceText(const TraceId& trace) {
+  return absl::StrCat(Hex(trace.high), Hex(trace.low));
+}
+
 // Protobuf's default values are left out.
 void AddSpan(JsonWriter& json, const Span& span) {
   json.BeginObject();
-  json.Field("traceId", absl::StrCat(Hex(span.trace.high), Hex(span.trace.low)));
+  json.Field("traceId", TraceText(span.trace));
   json.Field("spanId", Hex(span.id));
   if (span.parent != 0) json.Field("parentSpanId", Hex(span.parent));
   json.Field("name", span.name).Key("kind").Int(static_cast<int64_t>(span.kind));
@@ -39,6 +43,14 @@ void AddSpan(JsonWriter& json, const Span& span) {
   if (!span.attributes.empty()) {
     json.Key("attributes").BeginArray();
     for (const Attribute& attribute : span.attributes) AddAttribute(json, attribute);
+    json.EndArray();
+  }
+  if (!span.links.empty()) {
+    json.Key("links").BeginArray();
+    for (const Link& link : span.links) {
+      json.BeginObject().Field("traceId", TraceText(link.trace));
+      json.Field("spanId", Hex(link.id)).EndObject();
+    }
     json.EndArray();
   }
   if (span.status != StatusCode::kUnset) {

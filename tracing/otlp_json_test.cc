@@ -49,6 +49,17 @@ TEST(OtlpJsonTest, NoSpansAndNoResourceAreStillARequest) {
                                   R"("scopeSpans":[{"scope":{"name":"fairlead"},"spans":[]}]}]})");
 }
 
+TEST(OtlpJsonTest, ASpanNamesThoseThatItLinksTo) {
+  Span span = Bare();
+  span.links = {{{0x5B8EFFF798038103, 1}, 0xA}, {{0, 2}, 0xB}};
+  EXPECT_THAT(
+      Encoded(span),
+      HasSubstr(
+          R"("links":[{"traceId":"5b8efff7980381030000000000000001","spanId":"000000000000000a"},)"
+          R"({"traceId":"00000000000000000000000000000002","spanId":"000000000000000b"}])"));
+  EXPECT_THAT(Encoded(Bare()), Not(HasSubstr("links")));
+}
+
 // What the specification says of each type of a field.
 TEST(OtlpJsonTest, FieldsByTheRulesOfTheEncoding) {
   struct Row {

@@ -1,6 +1,6 @@
 // A span of a trace, as OpenTelemetry has it: something that took time, as a part of something
 // larger. Field by field what trace.proto of opentelemetry-proto 1.x says, less what is not used
-// here (links, events, trace state).
+// here (events, trace state).
 //
 // Ownership: keys and names are borrowed and live for the whole program (literals). Thread-safety:
 // plain values.
@@ -34,6 +34,13 @@ struct Attribute {
   std::variant<std::string, int64_t, bool> value;
 };
 
+// To a span of this or another trace that is about the same thing.
+struct Link {
+  TraceId trace;
+  uint64_t id = 0;
+  friend bool operator==(const Link&, const Link&) = default;
+};
+
 struct Span {
   TraceId trace;
   uint64_t id = 0;      // not 0, unique within the trace
@@ -42,6 +49,7 @@ struct Span {
   SpanKind kind = SpanKind::kInternal;
   absl::Time start, end;
   std::vector<Attribute> attributes = {};  // each key once
+  std::vector<Link> links = {};
   StatusCode status = StatusCode::kUnset;
   std::string status_message = {};  // of kError
 };

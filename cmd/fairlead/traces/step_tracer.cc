@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "cmd/fairlead/logs/action_words.h"
 #include "kube/transport/backoff.h"
 
@@ -27,40 +28,53 @@ constexpr bool kIsAboutPod =
     kIsOneOf<T, model::BindPod, model::EvictPod, model::SetPodUnschedulable, model::NominateNode,
              model::SetPodGroup, model::DeletePod, model::AskExtenders, model::SetExtendedClaim>;
 
-void AddPod(std::vector<Attribute>& to, const std::string& ns, const std::string& name,
-            const std::string& uid) {
-  to.push_back({"k8s.namespace.name", ns});
-  to.push_back({"k8s.pod.name", name});
-  to.push_back({"k8s.pod.uid", uid});
+// What a span is about: its attributes, and what spans about the same thing have in common.
+struct Subject {
+  std::vector<Attribute> attributes;
+  std::string key;  // empty: nothing that other spans are about
+};
+
+void AddPod(Subject& to, const std::string& ns, const std::string& name, const std::string& uid) {
+  to.key = absl::StrCat("pod ", uid);
+  to.attributes.push_back({"k8s.namespace.name", ns});
+  to.attributes.push_back({"k8s.pod.name", name});
+  to.attributes.push_back({"k8s.pod.uid", uid});
 }
 
-// What an action is about. Names of OpenTelemetry's conventions where it has them.
-void AddSubject(std::vector<Attribute>& to, const model::Action& action) {
-  to.push_back({"fairlead.action", Describe(action)});
+void AddNodeRequest(Subject& to, const std::string& name) {
+  to.key = absl::StrCat("NodeRequest ", name);
+  to.attributes.push_back({"fairlead.node_request", name});
+}
+
+// Names of OpenTelemetry's conventions where it has them.
+Subject SubjectOf(const model::Action& action) {
+  Subject subject;
+  subject.attributes.push_back({"fairlead.action", Describe(action)});
   std::visit(
-      [&to]<typename T>(const T& what) {
-        if constexpr (kIsAboutPod<T>) AddPod(to, what.ns, what.name, what.uid);
+      [&subject]<typename T>(const T& what) {
+        if constexpr (kIsAboutPod<T>) AddPod(subject, what.ns, what.name, what.uid);
         if constexpr (std::is_same_v<T, model::CallPlugin>) {
           if (what.call->question == nullptr) {
-            AddPod(to, what.call->ns, what.call->name, what.call->uid);
+            AddPod(subject, what.call->ns, what.call->name, what.call->uid);
           }
         }
         if constexpr (kIsOneOf<T, model::BindPod, model::NominateNode, model::SetNodeTaint>) {
-          to.push_back({"k8s.node.name", what.node});
+          subject.attributes.push_back({"k8s.node.name", what.node});
         }
         if constexpr (std::is_same_v<T, model::EvictPod>) {
-          to.push_back({"fairlead.reason", what.reason});
+          subject.attributes.push_back({"fairlead.reason", what.reason});
         }
         if constexpr (kIsOneOf<T, model::CreateNodeRequest, model::UpdateNodeRequestStatus,
                                model::LaunchNode>) {
-          to.push_back({"fairlead.node_request", what.request->meta.name});
+          AddNodeRequest(subject, what.request->meta.name);
         } else if constexpr (std::is_same_v<T, model::TerminateNode>) {
-          to.push_back({"fairlead.node_request", what.request_name});
+          AddNodeRequest(subject, what.request_name);
         } else if constexpr (std::is_same_v<T, model::DeleteNodeRequest>) {
-          to.push_back({"fairlead.node_request", what.name});
+          AddNodeRequest(subject, what.name);
         }
       },
       action.what);
+  return subject;
 }
 
 bool IsTraced(const model::Action& action) {
@@ -158,7 +172,12 @@ void StepTracer::OnHandedOn(const core::DecisionLoop& loop, const core::StepResu
 
 void StepTracer::Begin(const model::Action& action, tracing::Span span, absl::Duration since) {
   span.kind = tracing::SpanKind::kClient;
-  AddSubject(span.attributes, action);
+  Subject subject = SubjectOf(action);
+  span.attributes = std::move(subject.attributes);
+  if (!subject.key.empty()) {
+    const auto before = last_.Exchange(subject.key, {span.trace, span.id});
+    if (before.has_value()) span.links.push_back(*before);
+  }
   open_[action.id] = {std::move(span), since};
 }
 

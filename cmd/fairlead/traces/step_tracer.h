@@ -8,8 +8,10 @@
 //   └ evict, ..   decision until the deciding thread has the answer
 //
 // A pod's binding so leads to the decision that sent it, and from there to all else that decision
-// did. Kubernetes Events are left out, and a decision that asks for nothing else has no trace. A
-// span is given to the sink when it ends: those of actions may come long after their root.
+// did. A span about a pod links to the last one before about the same pod, one about a NodeRequest
+// to the last one about that: what several decisions have asked for can be followed back.
+// Kubernetes Events are left out, and a decision that asks for nothing else has no trace. A span is
+// given to the sink when it ends: those of actions may come long after their root.
 //
 // Ids: a random prefix of the process, and a counter that is mixed. They are no input of any
 // decision. The id decides alone whether a trace is kept (tracing/sampling.h); one that is not
@@ -29,6 +31,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "cmd/fairlead/app/app.h"
+#include "cmd/fairlead/traces/last_spans.h"
 #include "tracing/sampling.h"
 #include "tracing/span.h"
 
@@ -43,6 +46,7 @@ struct StepTracerOptions {
 class StepTracer final : public AppObserver {
  public:
   static constexpr size_t kOpenMax = 16'384;
+  static constexpr size_t kSubjectsMax = 16'384;  // that are remembered for links
   using Sink = std::function<void(tracing::Span)>;
 
   StepTracer(const Clock* clock, StepTracerOptions options, Sink sink);
@@ -81,6 +85,7 @@ class StepTracer final : public AppObserver {
   uint64_t cycles_ = 0, hook_steps_ = 0;                 // of the loop, after the last step
   absl::Duration count_at_ = -absl::InfiniteDuration();  // steady: when what waits is counted again
   absl::flat_hash_map<uint64_t, Open> open_;             // by the action
+  LastSpans last_{kSubjectsMax};
   std::atomic<int64_t> dropped_ = 0;
 };
 

@@ -122,6 +122,36 @@ TEST_F(StepTracerTest, SpansOfActionsAreBounded) {
   EXPECT_EQ(tracer_->dropped(), 3);
 }
 
+// Other pods, and pods of the same name that come later, have their own.
+TEST_F(StepTracerTest, ASpanLinksToTheLastOneAboutTheSamePodOrRequest) {
+  model::NodeRequest request;
+  request.meta.name = "fl-1";
+  model::SetPodUnschedulable told;
+  told.ns = "ns";
+  told.name = "p";
+  told.uid = "u1";
+  model::TerminateNode terminate;
+  terminate.request_name = "fl-1";
+  Step({{1, told}, {2, model::CreateNodeRequest{request}}});
+  Step({{3, model::BindPod{"ns", "p", "u1", "n", {}}},
+        {4, model::BindPod{"ns", "p", "u2", "n", {}}},
+        {5, terminate}});
+  Step({{6, model::EvictPod{"ns", "p", "u1", "Reclaimed", "for another"}}});
+  Take();
+  std::vector<Span> spans;
+  for (uint64_t id = 1; id <= 6; ++id) {
+    Answer(id);
+    spans.push_back(Take().at(0));
+  }
+  const auto link_to = [](const Span& span) { return tracing::Link{span.trace, span.id}; };
+  EXPECT_THAT(spans[0].links, IsEmpty());
+  EXPECT_THAT(spans[1].links, IsEmpty());
+  EXPECT_THAT(spans[2].links, ElementsAre(link_to(spans[0])));
+  EXPECT_THAT(spans[3].links, IsEmpty());
+  EXPECT_THAT(spans[4].links, ElementsAre(link_to(spans[1])));
+  EXPECT_THAT(spans[5].links, ElementsAre(link_to(spans[2])));
+}
+
 TEST_F(StepTracerTest, TimesAreThoseOfTheParts) {
   const absl::Time began = clock_.Now();
   Step({Bind(1)});
