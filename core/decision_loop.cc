@@ -368,6 +368,7 @@ bool DecisionLoop::Impl::DecideOnce(absl::Time now, StepResult& result) {
   TellOverQuota();
   evictions.Settle();
   engine::CycleResult cycle = engine->RunCycle(now, /*may_evict=*/!stale());
+  step_work += cycle.work;
   const size_t actions_each = options.emit_events ? 2 : 1;
   result.actions.reserve(result.actions.size() + actions_each * cycle.bindings.size());
   if (!cycle.bindings.empty()) {
@@ -395,8 +396,10 @@ void DecisionLoop::Impl::Decide(absl::Time now, StepResult& result) {
   // While the hook finds demand that it cannot serve, other workloads are demanded in its place.
   // What is left to find is found in the next step, at once.
   constexpr int kMaxRounds = 8;
+  step_work = 0;
+  const auto most_work = static_cast<uint64_t>(options.engine.max_walk_work);
   for (int round = 1; DecideOnce(now, result); ++round) {
-    if (round < kMaxRounds) continue;
+    if (round < kMaxRounds && step_work < most_work) continue;
     dirty = true;
     break;
   }

@@ -195,7 +195,10 @@ absl::StatusOr<std::string> SettingsFiles::Read(const std::string& path) const {
 void AdjustOptions(const sim::world::Plan& plan, core::Options& options) {
   options.engine.bind_backoff_max = absl::Seconds(20);
   options.hook.cancel_after = absl::Seconds(10);
-  if (plan.max_search_work > 0) options.engine.max_search_work = plan.max_search_work;
+  if (plan.max_search_work > 0) {
+    options.engine.max_search_work = plan.max_search_work;
+    options.engine.max_walk_work = plan.max_search_work;
+  }
 }
 
 }  // namespace fairlead::simtest

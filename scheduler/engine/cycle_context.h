@@ -33,6 +33,7 @@
 #include "scheduler/engine/stale_index.h"
 #include "scheduler/engine/variant_bounds.h"
 #include "scheduler/engine/victim_search.h"
+#include "scheduler/engine/walk_budget.h"
 
 namespace fairlead::engine {
 
@@ -60,6 +61,7 @@ struct CycleInputs {
   const std::function<bool(const state::NodeInfo&)>& is_late;  // null: no node is
   const framework::Framework& framework;
   SearchBudget& budget;
+  WalkBudget& walk_budget;
   SearchAnswers& answers;
   absl::Time now;
 };

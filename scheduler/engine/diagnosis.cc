@@ -1,5 +1,7 @@
 #include "scheduler/engine/diagnosis.h"
 
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -38,8 +40,22 @@ bool Diagnoser::IsCurrent(Cached& cached) const {
          (cached.of_class.diagnosis().by_objects && cached.seen >= changes_.object_end());
 }
 
+void Diagnoser::Begin() {
+  round_goes_on_ = std::exchange(left_behind_, false);
+  if (!round_goes_on_) ++round_;
+  lagging_ = false;
+  asked_ = 0;
+}
+
+uint64_t Diagnoser::AsksFor(const Cached& cached) const {
+  const uint64_t nodes = state_.node_count();
+  if (!cached.of_class.Renewable() || cached.seen < changes_.start()) return nodes;
+  return std::min(nodes, changes_.end() - cached.seen);
+}
+
 void Diagnoser::CatchUp(Cached& cached) {
   const uint64_t changed = changes_.end() - cached.seen;
+  cached.round = round_;
   if (!cached.of_class.Renewable() || cached.seen < changes_.start() ||
       changed > state_.node_count()) {
     cached.of_class.AskAll();
@@ -65,7 +81,17 @@ const Diagnosis& Diagnoser::For(state::PodClassId pod_class) {
   if (slot == nullptr) {
     slot = std::make_unique<Cached>(Cached{ClassDiagnosis(state_, framework_, pod_class)});
   }
-  if (!IsCurrent(*slot)) CatchUp(*slot);
+  if (IsCurrent(*slot)) return slot->of_class.diagnosis();
+  const bool had_its_turn = round_goes_on_ && slot->round == round_;
+  if (slot->round == 0) {
+    CatchUp(*slot);
+  } else if (had_its_turn || asked_ >= max_asks_again_) {
+    lagging_ = true;
+    left_behind_ |= !had_its_turn;
+  } else {
+    asked_ += AsksFor(*slot);
+    CatchUp(*slot);
+  }
   return slot->of_class.diagnosis();
 }
 

@@ -24,6 +24,12 @@
 #include "scheduler/engine/workloads_ahead.h"
 
 namespace fairlead::engine {
+namespace {
+
+// Until diagnoses that a cycle could not bring up to date are looked at again.
+constexpr absl::Duration kPauseOfDiagnosis = absl::Seconds(1);
+
+}  // namespace
 
 class Engine::Impl final : public state::StateSubscriber, public queues::QueueObserver {
  public:
@@ -127,6 +133,7 @@ class Engine::Impl final : public state::StateSubscriber, public queues::QueueOb
   std::map<std::string, OverQuota> over_quota;
   std::function<bool(const state::NodeInfo&)> is_late;
   SearchBudget search_budget;
+  WalkBudget walk_budget;
   SearchAnswers search_answers{pending};
   const Actions actions;
   uint64_t cycles = 0;
@@ -268,6 +275,7 @@ CycleInputs Engine::Impl::Inputs(const model::Resources& total, absl::Time now) 
           .is_late = is_late,
           .framework = *framework,
           .budget = search_budget,
+          .walk_budget = walk_budget,
           .answers = search_answers,
           .now = now};
 }
@@ -297,6 +305,7 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
       std::min({decided.wake_at, impl.preemptors.wake_at(), impl.eviction_backoff.wake_at(),
                 impl.reservations.wake_at(), impl.history.wake_at()});
   result.waiting.reserve(cycle.outcomes.size());
+  impl.diagnoser.Begin();
   for (const Outcome& outcome : cycle.outcomes.rows()) {
     for (const Waiting::PodPromise& promise : outcome.promises) {
       impl.promises.Remember(promise.pod, promise.node);
@@ -306,6 +315,7 @@ CycleResult Engine::RunCycle(absl::Time now, bool may_evict) {
                                          impl.diagnoser, impl.options.hook_on, outcome));
     if (outcome.rest.count > 0) impl.ranges.Add(outcome.rest, result.waiting.back());
   }
+  if (impl.diagnoser.lagging()) result.wake_at = std::min(result.wake_at, now + kPauseOfDiagnosis);
   if (!result.waiting.empty()) {
     result.wake_at = std::min(
         result.wake_at, impl.state.NextGraceEnd() + impl.options.stuck_in_releasing_threshold);

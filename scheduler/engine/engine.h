@@ -92,6 +92,9 @@ struct EngineOptions {
   int64_t preempt_depth = model::kUnlimited;
   // Victims tried in one search for one workload before it gives up and says so.
   int64_t max_victims_per_search = 8192;
+  // Filter evaluations after which a cycle gives no more turns to what waits: the next cycle
+  // follows at once, and comes further (walk_budget.h).
+  int64_t max_walk_work = 20'000'000;
   // Filter evaluations that all searches of one cycle may spend. What was not searched for because
   // they were spent comes first in the next cycle.
   int64_t max_search_work = 20'000'000;
@@ -155,7 +158,8 @@ struct Waiting {
   // own entry. If wants_nodes, nodes may be bought for each of them.
   int64_t behind = 0;
   uint64_t equivalence_class = 0;  // or a range of one: those behind; set if `behind` is not 0
-  bool tried = true;               // false: its turn did not come in this cycle (queueDepth)
+  // False: its turn did not come in this cycle (queueDepth, max_walk_work).
+  bool tried = true;
   // Pods were evicted for it, so it was placed before the workloads of all queues (preemptors.h).
   bool served_first = false;
   // Divided from an entry before it: between both there are only other such parts. Those come in

@@ -11,6 +11,7 @@
 #include <random>
 #include <tuple>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "scheduler/engine/diagnosis.h"
 #include "scheduler/engine/node_fits.h"
@@ -476,6 +477,44 @@ TEST(IncrementalTest, ADiagnosisFollowsTheNodesThatChange) {
       ASSERT_EQ(diagnoser.CheckConsistency(), "");
     }
   }
+}
+
+// No more than so many nodes are asked again in a cycle. Those that are left behind come first in
+// the next ones, also if others change again and again.
+TEST(IncrementalTest, DiagnosesThatACycleCannotRenewAreRenewedInTheNextOnes) {
+  WatchedNodes cluster;
+  state::ClusterState& state = cluster.state;
+  Diagnoser diagnoser(state, *cluster.framework, cluster.changes, /*max_asks_again=*/4);
+  state.Subscribe(&diagnoser);
+  std::vector<state::PodClassId> classes;
+  for (int64_t i = 0; i < 5; ++i) {
+    const std::string name = absl::StrCat("w", i);
+    state.UpsertPod(PodBuilder("ns", name).Queue("q").Gpus(100).Cpu(100 + i));
+    classes.push_back(state.pod(state.FindPod("ns", name)).pod_class);
+  }
+  int64_t gpus = 0;
+  const auto change_nodes = [&] {
+    ++gpus;
+    for (const char* name : {"n0", "n1", "n2"}) state.UpsertNode(MakeNode(name, gpus, 4));
+  };
+  // Of each class "+" if its diagnosis is up to date.
+  const auto cycle = [&] {
+    change_nodes();
+    diagnoser.Begin();
+    std::string current;
+    for (const state::PodClassId id : classes) {
+      const bool is = diagnoser.For(id) == CountAnswers(state, *cluster.framework, id);
+      current += is ? "+" : "-";
+    }
+    EXPECT_EQ(diagnoser.lagging(), absl::StrContains(current, "-"));
+    EXPECT_EQ(diagnoser.CheckConsistency(), "");
+    return current;
+  };
+  EXPECT_EQ(cycle(), "+++++") << "what is new is asked about";
+  EXPECT_EQ(cycle(), "++---");
+  EXPECT_EQ(cycle(), "--++-");
+  EXPECT_EQ(cycle(), "----+");
+  EXPECT_EQ(cycle(), "++---");
 }
 
 TEST(IncrementalTest, ADiagnosisThatOnlyObjectsChangeOutlastsTheOthers) {

@@ -23,6 +23,9 @@ void HostSpread5k(Run& run);
 // upstream_bench.cc
 void Upstream5k(Run& run);
 
+// many_sizes_bench.cc
+void ManySizes5k(Run& run);
+
 // remote_plugin_bench.cc
 void RemotePlugin1k(Run& run);
 

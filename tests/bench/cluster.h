@@ -63,6 +63,7 @@ class LoopCluster {
 
   core::DecisionLoop& loop() { return *loop_; }
   void Advance(absl::Duration by) { now_ += by; }
+  [[nodiscard]] absl::Time now() const { return now_; }
 
  private:
   absl::Time now_ = model::testing::At(1000);

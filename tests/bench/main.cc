@@ -77,6 +77,7 @@ int RunAll(const Arguments& arguments) {
       {"zone_spread_5k", ZoneSpread5k},
       {"host_spread_5k", HostSpread5k},
       {"upstream_5k", Upstream5k},
+      {"many_sizes_5k", ManySizes5k},
       {"remote_plugin_1k", RemotePlugin1k},
       {"fill_500x8", Fill500x8},
       {"queued_320k", Queued320k},

@@ -111,7 +111,10 @@ void PlaceBesideHopeless(Run& run, int64_t sizes) {
         pod.spec.requests = {{model::kCpuName, 100'000 + j % sizes}};
         cluster.AddJob(std::move(pod), false);
       }
-      cluster.engine().RunCycle(model::testing::At(1000));
+      // What a cycle did not come to follows at once.
+      while (cluster.engine().RunCycle(model::testing::At(1000)).wake_at <=
+             model::testing::At(1000)) {
+      }
       for (int64_t j = 0; j < kJobs; ++j) cluster.AddJob(PlainPod(j, 0), false);
       const Stopwatch watch;
       const engine::CycleResult result = cluster.engine().RunCycle(model::testing::At(1001));

@@ -43,6 +43,7 @@ void PendingPass::Run() {
   RefuseUnservable();
   ServeFirst();
   JobIterator walk(in_.pending);
+  in_.walk_budget.Begin(in_.options.max_walk_work, in_.placer.work());
   queues::QueueOrderIterator order(in_.tree, in_.tracker.ledger(), in_.shares,
                                    [&](queues::QueueId leaf) { return PeekNext(leaf, walk); },
                                    {.cluster_total = in_.state.total_for_queues()});
@@ -61,12 +62,18 @@ void PendingPass::Run() {
       if (count < in_.options.allocate_depth) PassLeftOut(leaf, walk);
     }
   }
-  NameLimitsBeyondDepth();
+  in_.walk_budget.End();
+  if (in_.walk_budget.spent()) c_.decisions.WakeAt(in_.now);
+  NameLimitsOfUntried();
   Finish();
 }
 
 void PendingPass::TakeTurn(queues::QueueId leaf, const state::Workload& workload,
                            JobIterator& walk) {
+  if (!in_.walk_budget.TakeTurn(in_.placer.work())) {
+    PutOff(leaf, workload, walk);
+    return;
+  }
   const bool counts = HasDepth() && !c_.outcomes.Contains(workload.id);
   if (counts && ++evaluated_[leaf] > in_.options.allocate_depth) {
     RefuseForDepth(leaf, workload).rest = walk.LeaveOutRest(leaf);
@@ -277,7 +284,7 @@ void PendingPass::RefuseForBackoff(queues::QueueId leaf, const state::Workload& 
 }
 
 Outcome& PendingPass::RefuseForDepth(queues::QueueId leaf, const state::Workload& workload) {
-  beyond_depth_.push_back(workload.id);
+  untried_.push_back(workload.id);
   Outcome& outcome = c_.outcomes.Of(workload, leaf);
   outcome.code = Code::kInsufficientCapacity;
   outcome.tried = false;
@@ -287,8 +294,22 @@ Outcome& PendingPass::RefuseForDepth(queues::QueueId leaf, const state::Workload
   return outcome;
 }
 
-void PendingPass::NameLimitsBeyondDepth() {
-  for (const state::WorkloadId id : beyond_depth_) {
+void PendingPass::PutOff(queues::QueueId leaf, const state::Workload& workload, JobIterator& walk) {
+  // What this cycle has found out about a workload of several steps stands.
+  if (c_.outcomes.Contains(workload.id)) return;
+  untried_.push_back(workload.id);
+  Outcome& outcome = c_.outcomes.Of(workload, leaf);
+  outcome.code = Code::kGated;
+  outcome.subject = verdict::HeldByPlugin(
+      "QueueOrder",
+      "workloads before it take up the decision, and its turn comes in one of the next");
+  outcome.awaits = true;
+  outcome.tried = false;
+  outcome.rest = walk.LeaveOutRest(leaf);
+}
+
+void PendingPass::NameLimitsOfUntried() {
+  for (const state::WorkloadId id : untried_) {
     const state::Workload& workload = in_.state.workload(id);
     Outcome& outcome = c_.outcomes.At(id);
     TasksToAllocate step;
@@ -299,6 +320,8 @@ void PendingPass::NameLimitsBeyondDepth() {
     if (!violation.has_value()) continue;
     outcome.code = CodeOf(*violation);
     outcome.violation = violation;
+    outcome.awaits = false;
+    outcome.subject.clear();
     outcome.step = std::move(step);
     outcome.step_request = std::move(request);
     outcome.details.clear();

@@ -4,7 +4,8 @@
 // Workloads of queues that do not exist, are broken or are not leaves never get a turn; they have
 // their outcome first. What holds the first of equivalent workloads holds the others, so the walk
 // leaves them out behind it (pending.h). With a depth (queueDepth.allocate) they count as
-// evaluated, and those beyond it have an entry of their own.
+// evaluated, and those beyond it have an entry of their own. When the work of the cycle is spent
+// (walk_budget.h), nothing that is left in any queue has a turn.
 //
 // Ownership: one object for one execution; borrows the context. Thread-safety: the owner's thread.
 // Complexity: O(log n) a turn, plus what Visit() costs.
@@ -84,8 +85,10 @@ class PendingPass {
   void RefuseForBackoff(queues::QueueId leaf, const state::Workload& workload);
   // The outcome of a workload that is too far back in its queue (queueDepth).
   Outcome& RefuseForDepth(queues::QueueId leaf, const state::Workload& workload);
-  // After the walk: of those, what a limit would hold as well has that as its outcome.
-  void NameLimitsBeyondDepth();
+  // The work of the cycle is spent, and the workload had no turn (max_walk_work).
+  void PutOff(queues::QueueId leaf, const state::Workload& workload, JobIterator& walk);
+  // After the walk: of both, what a limit would hold as well has that as its outcome.
+  void NameLimitsOfUntried();
   // What the cycle does about the workload that was popped.
   void TakeTurn(queues::QueueId leaf, const state::Workload& workload, JobIterator& walk);
   // Passes workloads that were left out, and counts them as evaluated.
@@ -97,7 +100,7 @@ class PendingPass {
   std::map<queues::QueueId, NextJob> next_;  // of the head of each leaf queue
   // Workloads of the leaf queue that were evaluated; counted only with a depth.
   std::map<queues::QueueId, int64_t> evaluated_;
-  std::vector<state::WorkloadId> beyond_depth_;
+  std::vector<state::WorkloadId> untried_;
   // What the next step of a member asks for, of equivalence classes (by id) whose members may
   // start: found out once for all of them.
   absl::flat_hash_map<uint64_t, model::Resources> request_of_class_;
