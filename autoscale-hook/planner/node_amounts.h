@@ -43,6 +43,10 @@ class NodeAmounts {
   [[nodiscard]] const Amounts& request(int pod_class) const {
     return request_[static_cast<size_t>(pod_class)];
   }
+  // Whether pods of the class request a share of a GPU.
+  [[nodiscard]] bool RequestsShare(int pod_class) const {
+    return share_milli_[static_cast<size_t>(pod_class)] > 0;
+  }
   // Pods of the class on the node beside a load, (class, pods) ascending; at most `limit`. Shares
   // of GPUs are put onto devices one by one in the order of their classes, each onto the fullest
   // device that has room, as the scheduler does.

@@ -30,6 +30,8 @@ class NodeFiller {
   // (id, how many), ascending; empty if none is found that is worth more than `floor`.
   std::vector<std::pair<int, int64_t>> Fill(double floor, int64_t max_steps);
   [[nodiscard]] double value() const { return best_; }
+  // After Fill: in descending order of value per size.
+  [[nodiscard]] const std::vector<Kind>& kinds() const { return kinds_; }
   [[nodiscard]] int64_t work() const { return work_; }  // amounts compared, about
 
  private:

@@ -11,12 +11,16 @@
 namespace fairlead::hook {
 namespace {
 
-// About a nanosecond each. More classes need more rounds, each of which costs more.
+// About a nanosecond each. More classes need more rounds, each of which costs more. Classes with
+// shares of GPUs have the most fillings.
 constexpr int64_t kWork = 12'000'000, kWorkOfManyClasses = 150'000'000;
+constexpr int64_t kWorkOfShares = 150'000'000, kWorkOfManyClassesAndShares = 300'000'000;
 constexpr size_t kManyClasses = 100;
 // Steps of a search for a filling: more where fewer find nothing.
 constexpr int64_t kFillSteps[] = {0, 200, 4000};
-constexpr int kMaxRounds = 80;
+constexpr int kMaxRounds = 80, kMaxRoundsOfShares = 400;
+// Rounds of exchanges in one filling with shares: while a search is quick, and then.
+constexpr int kFewExchanges = 2, kMoreExchanges = 5;
 constexpr int kDiveRounds = 6;
 constexpr int kMaxPivots = 2000;
 constexpr size_t kMaxNewFillings = 60;  // of one round
@@ -80,6 +84,52 @@ void Packer::Prices::AddFilling(int offer, Load load) {
   fillings_.push_back({offer, std::move(load), std::move(column)});
 }
 
+// Fillings of the offer at that place that are worth more than a node. The part of the duals at
+// which none is, as far as was searched.
+double Packer::Prices::FindFillings(size_t place, const std::vector<double>& duals,
+                                    int64_t max_steps, std::vector<Found>& found) {
+  const auto rows = static_cast<int64_t>(classes_.size());
+  const size_t each =
+      std::clamp<size_t>(kMaxNewFillings / std::max<size_t>(1, offers_.size()), 1, 8);
+  Kinds kinds;
+  for (size_t r = 0; r < classes_.size(); ++r) {
+    const int64_t most = std::min(fits_[place][r], left_[r]);
+    if (most <= 0 || duals[r] <= 0) continue;
+    kinds.push_back({classes_[r], duals[r], most, &run_.packer_.amounts_.request(classes_[r])});
+  }
+  const auto price = static_cast<double>(run_.weighted_[offers_[place]]);
+  const double floor = price * (1 + 1e-7);
+  double scale = 1;
+  // Several from each offer, the next ones without the class that the last was worth most by: the
+  // program needs fillings for all classes.
+  for (size_t n = 0; n < each && !kinds.empty() && !Spent(); ++n) {
+    NodeFiller filler(kinds, capacity_[place]);
+    Load load = filler.Fill(floor, n == 0 ? max_steps : 0);
+    work_ += filler.work() + rows;
+    if (load.empty()) break;
+    scale = std::min(scale, price / filler.value());
+    double worth = filler.value();
+    if (HasShares(load)) {
+      load = FitOntoDevices(place, load, filler.kinds(), duals,
+                            max_steps > 0 ? kMoreExchanges : kFewExchanges);
+      worth = WorthOf(load, duals);
+      if (worth <= floor) break;
+    }
+    double most = 0;
+    int without = 0;
+    for (const auto& [pod_class, count] : load) {
+      const double part =
+          duals[static_cast<size_t>(row_of_[pod_class])] * static_cast<double>(count);
+      if (part <= most) continue;
+      most = part;
+      without = pod_class;
+    }
+    std::erase_if(kinds, [&](const NodeFiller::Kind& kind) { return kind.id == without; });
+    found.push_back({worth / std::max(1.0, price), offers_[place], std::move(load)});
+  }
+  return scale;
+}
+
 // One solution of the program, and the best new filling of each offer. False: none is better.
 bool Packer::Prices::GenerateRound(int64_t max_steps) {
   const int64_t pivots = lp_->pivots();
@@ -88,44 +138,10 @@ bool Packer::Prices::GenerateRound(int64_t max_steps) {
   work_ +=
       (lp_->pivots() - pivots + 1) * (rows * rows + 4 * static_cast<int64_t>(fillings_.size()));
   const std::vector<double> duals = lp_->Duals();
-  struct Found {
-    double gain;
-    int offer;
-    Load load;
-  };
   std::vector<Found> found;
   double scale = 1;
-  const size_t each =
-      std::clamp<size_t>(kMaxNewFillings / std::max<size_t>(1, offers_.size()), 1, 8);
   for (size_t o = 0; o < offers_.size() && !Spent(); ++o) {
-    std::vector<NodeFiller::Kind> kinds;
-    for (size_t r = 0; r < classes_.size(); ++r) {
-      const int64_t most = std::min(fits_[o][r], left_[r]);
-      if (most <= 0 || duals[r] <= 0) continue;
-      kinds.push_back({classes_[r], duals[r], most, &run_.packer_.amounts_.request(classes_[r])});
-    }
-    if (kinds.empty()) continue;
-    const auto price = static_cast<double>(run_.weighted_[offers_[o]]);
-    // Several from each offer, the next ones without the class that the last was worth most by: the
-    // program needs fillings for all classes.
-    for (size_t n = 0; n < each && !kinds.empty() && !Spent(); ++n) {
-      NodeFiller filler(kinds, capacity_[o]);
-      Load load = filler.Fill(price * (1 + 1e-7), n == 0 ? max_steps : 0);
-      work_ += filler.work() + rows;
-      if (load.empty()) break;
-      scale = std::min(scale, price / filler.value());
-      double most = 0;
-      int without = 0;
-      for (const auto& [pod_class, count] : load) {
-        const double worth =
-            duals[static_cast<size_t>(row_of_[pod_class])] * static_cast<double>(count);
-        if (worth <= most) continue;
-        most = worth;
-        without = pod_class;
-      }
-      std::erase_if(kinds, [&](const NodeFiller::Kind& kind) { return kind.id == without; });
-      found.push_back({filler.value() / std::max(1.0, price), offers_[o], std::move(load)});
-    }
+    scale = std::min(scale, FindFillings(o, duals, max_steps, found));
   }
   if (max_steps > 0 && !Spent() && left_ == counts_) {
     estimate_ = std::max(estimate_, WholeOf(lp_->value() * scale * (1 - 1e-7)));
@@ -145,15 +161,104 @@ void Packer::Prices::Generate(const Run::Draft& known) {
     std::erase_if(load, [this](const auto& entry) { return row_of_[entry.first] < 0; });
     if (group.nodes > 0 && !load.empty()) AddFilling(group.offer, std::move(load));
   }
-  const int64_t work = classes_.size() > kManyClasses ? kWorkOfManyClasses : kWork;
+  const bool many = classes_.size() > kManyClasses;
+  const bool shares = std::any_of(classes_.begin(), classes_.end(), [this](int pod_class) {
+    return run_.packer_.amounts_.RequestsShare(pod_class);
+  });
+  const int64_t work = shares ? (many ? kWorkOfManyClassesAndShares : kWorkOfShares)
+                              : (many ? kWorkOfManyClasses : kWork);
+  const int max_rounds = shares ? kMaxRoundsOfShares : kMaxRounds;
   work_end_ = work_ + work;
   size_t level = 0;
-  for (int round = 0; round < kMaxRounds && !Spent(); ++round) {
+  for (int round = 0; round < max_rounds && !Spent(); ++round) {
     if (!GenerateRound(kFillSteps[level]) && ++level == std::size(kFillSteps)) break;
     if (level > 0 && static_cast<double>(estimate_) >= lp_->value() * (1 - 5e-4)) break;
   }
   lp_->Solve(kMaxPivots);
   work_end_ = work_ + work;
+}
+
+bool Packer::Prices::HasShares(const Load& load) const {
+  return std::any_of(load.begin(), load.end(), [this](const auto& entry) {
+    return run_.packer_.amounts_.RequestsShare(entry.first);
+  });
+}
+
+double Packer::Prices::WorthOf(const Load& load, const std::vector<double>& duals) const {
+  double worth = 0;
+  for (const auto& [pod_class, count] : load) {
+    worth += duals[static_cast<size_t>(row_of_[pod_class])] * static_cast<double>(count);
+  }
+  return worth;
+}
+
+// The load itself if it fits; else a load that does. Never more of a class than its kind says.
+Load Packer::Prices::FitOntoDevices(size_t place, const Load& wanted, const Kinds& kinds,
+                                    const std::vector<double>& duals, int max_exchanges) {
+  Load load;
+  for (const NodeFiller::Kind& kind : kinds) {
+    for (const auto& [pod_class, count] : wanted) {
+      if (pod_class != kind.id) continue;
+      const int64_t fits = run_.Count(offers_[place], load, pod_class, count);
+      if (fits > 0) load = Plus(std::move(load), pod_class, fits);
+    }
+  }
+  work_ += static_cast<int64_t>(4 * wanted.size() * wanted.size() * capacity_[place].size());
+  if (load == wanted) return load;
+  load = FillUp(place, std::move(load), kinds, -1);
+  while (max_exchanges-- > 0 && !Spent() && ExchangeOne(place, load, kinds, duals)) {
+  }
+  return load;
+}
+
+// For each class on the node: one pod less, and what fits instead. False: nothing was gained.
+bool Packer::Prices::ExchangeOne(size_t place, Load& load, const Kinds& kinds,
+                                 const std::vector<double>& duals) {
+  bool gained = false;
+  double worth = WorthOf(load, duals);
+  for (const auto& [pod_class, unused] : Load(load)) {
+    Load other = load;
+    const auto entry = std::find_if(other.begin(), other.end(),
+                                    [&](const auto& e) { return e.first == pod_class; });
+    if (entry == other.end()) continue;
+    if (--entry->second == 0) other.erase(entry);
+    other = FillUp(place, std::move(other), kinds, pod_class);
+    const double then = WorthOf(other, duals);
+    if (then <= worth * (1 + 1e-9)) continue;
+    worth = then;
+    load = std::move(other);
+    gained = true;
+  }
+  return gained;
+}
+
+// Adds pods in the order of the kinds, but none of the class `without`.
+Load Packer::Prices::FillUp(size_t place, Load load, const Kinds& kinds, int without) {
+  NodeAmounts::Amounts left = capacity_[place];
+  for (const auto& [pod_class, count] : load) {
+    const NodeAmounts::Amounts& request = run_.packer_.amounts_.request(pod_class);
+    for (size_t d = 0; d < left.size(); ++d) left[d] -= count * request[d];
+  }
+  work_ += static_cast<int64_t>((kinds.size() + load.size()) * left.size() / 2);
+  for (const NodeFiller::Kind& kind : kinds) {
+    if (kind.id == without) continue;
+    int64_t most = kind.most;
+    for (const auto& [pod_class, count] : load) {
+      if (pod_class == kind.id) most = kind.most - count;
+    }
+    // The sums first: devices are asked about only if these have room.
+    for (size_t d = 0; d < left.size() && most > 0; ++d) {
+      const int64_t request = (*kind.request)[d];
+      if (request > 0) most = left[d] < request ? 0 : std::min(most, left[d] / request);
+    }
+    if (most <= 0) continue;
+    work_ += static_cast<int64_t>(20 + 4 * load.size() * left.size());
+    const int64_t fits = run_.Count(offers_[place], load, kind.id, most);
+    if (fits <= 0) continue;
+    for (size_t d = 0; d < left.size(); ++d) left[d] -= fits * (*kind.request)[d];
+    load = Plus(std::move(load), kind.id, fits);
+  }
+  return load;
 }
 
 // What of the load the placement lets onto an empty node of the offer.

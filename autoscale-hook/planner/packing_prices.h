@@ -6,6 +6,12 @@
 // Then a dive: whole nodes of the program's solution are bought, then one node of the filling that
 // it uses most; the rest of the pods is solved again. Further dives begin with another filling.
 //
+// Shares of GPUs: the search for a filling knows sums of shares alone, and nearly half of the
+// fillings that it finds for the Alibaba traces do not fit onto devices. A filling that does not
+// fit is made to fit before the program gets it: what fits of it, filled up by value per size; then
+// single pods are exchanged for others as long as the filling gains. Otherwise the program's prices
+// follow fillings that no node can have, and a dive has to take them apart.
+//
 // The work is counted in elementary operations, not in time: the same input gives the same plan.
 #pragma once
 
@@ -14,6 +20,7 @@
 #include <vector>
 
 #include "autoscale-hook/planner/covering_lp.h"
+#include "autoscale-hook/planner/node_filler.h"
 #include "autoscale-hook/planner/packing_run.h"
 
 namespace fairlead::hook {
@@ -38,6 +45,21 @@ class Packer::Prices {
   };
   void AddFilling(int offer, Load load);
   bool GenerateRound(int64_t max_steps);
+  struct Found {
+    double gain;
+    int offer;
+    Load load;
+  };
+  double FindFillings(size_t place, const std::vector<double>& duals, int64_t max_steps,
+                      std::vector<Found>& found);
+  // ---- fillings with shares of GPUs
+  using Kinds = std::vector<NodeFiller::Kind>;
+  [[nodiscard]] bool HasShares(const Load& load) const;
+  [[nodiscard]] double WorthOf(const Load& load, const std::vector<double>& duals) const;
+  Load FitOntoDevices(size_t place, const Load& wanted, const Kinds& kinds,
+                      const std::vector<double>& duals, int max_exchanges);
+  Load FillUp(size_t place, Load load, const Kinds& kinds, int without);
+  bool ExchangeOne(size_t place, Load& load, const Kinds& kinds, const std::vector<double>& duals);
   [[nodiscard]] Load Refill(int offer, Load load);
   [[nodiscard]] Load Confirmed(int offer, const Load& load) const;
   bool BuyWhole(Run::Draft& draft);

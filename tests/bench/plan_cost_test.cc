@@ -46,6 +46,18 @@ TEST(PlanCostTest, TheSameDemandHasTheSamePlan) {
   }
 }
 
+// 292 pods of 19 kinds with shares of GPUs. By sums of shares alone the best fillings do not fit
+// onto devices; a planner that prices pods by such fillings pays 6 % more than the bound.
+TEST(PlanCostTest, SharesOfGpusArePlannedByWhatFitsOntoDevices) {
+  const CostDemand demand = GeneratedDemand(42);
+  BoundEffort effort;
+  effort.filling_steps = 20'000;
+  const PackingBound bound = LowerBound(ProblemOf(demand), effort);
+  const PlanCost plan = CostOfPlan(demand);
+  EXPECT_LE(bound.cost, plan.cost);
+  EXPECT_LE(static_cast<double>(plan.cost), 1.03 * static_cast<double>(bound.cost));
+}
+
 CostDemand SmallDemand(std::vector<CostPods> pods) {
   CostDemand demand = GeneratedDemand(1);  // for the built-in catalogue and the pool
   demand.pods = std::move(pods);
