@@ -4,7 +4,9 @@
 //
 // Branch and bound, the best value per surrogate size first. The surrogate size of a pod is its
 // request times the dual prices of the knapsack's linear relaxation; what is left on the node is
-// worth at most what fills its surrogate size best (Dantzig's bound on each kind's count).
+// worth at most what fills its surrogate size best (Dantzig's bound on each kind's count). Near the
+// root the relaxation is solved again for what is left, and its prices bound the branches below it.
+// Any prices that are not negative give a valid bound (weak duality).
 //
 // Thread-safety: pure. Complexity: at most `max_steps` tries.
 #pragma once
@@ -28,12 +30,14 @@ struct Filling {
   double value = 0;                             // of `counts`, or the floor
   double upper = 0;                             // no filling is worth more
   int64_t steps = 0;                            // used
-  // If the search was cut short: a filling in parts of pods that is worth `upper` at least.
+  // If the search was cut short: of the branches that it left, the most valuable one, where the
+  // relaxation decides the rest. A filling in parts of pods that is worth `upper`, about.
   std::vector<std::pair<int, double>> in_parts = {};
 };
 
-// Looks for fillings worth more than `floor`.
+// Looks for fillings worth more than `floor`. What is worth a part of `tolerance` more than the
+// best one found, or than the floor, need not be found: `upper` counts it.
 Filling BestFilling(std::vector<FillKind> kinds, const std::vector<int64_t>& capacity, double floor,
-                    int64_t max_steps);
+                    int64_t max_steps, double tolerance = 1e-9);
 
 }  // namespace fairlead::bench

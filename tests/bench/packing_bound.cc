@@ -149,7 +149,7 @@ class Solver {
       kinds.push_back({static_cast<int>(c), prices.worth[c], k.count, k.request});
     }
     Filling filling = BestFilling(std::move(kinds), problem_.types[type].capacity,
-                                  std::max(0.0, prices.node), max_steps);
+                                  std::max(0.0, prices.node), max_steps, effort_.tolerance);
     steps_ += filling.steps;
     return filling;
   }
@@ -247,7 +247,9 @@ Relaxation Solver::Solve(const std::vector<Branch>& branches, double parent) {
       const double most = filling.upper + price - prices.node;
       if (most > price) scale = std::min(scale, price / most);
       if (filling.value <= prices.node * (1 + kSafety) || filling.counts.empty()) {
-        if (filling.upper > prices.node * (1 + kSafety)) in_parts.push_back({t, filling.in_parts});
+        if (!filling.in_parts.empty() && filling.upper > prices.node * (1 + kSafety)) {
+          in_parts.push_back({t, filling.in_parts});
+        }
         continue;
       }
       for (const Column& column : MoreColumns(t, prices, filling)) {
@@ -259,7 +261,7 @@ Relaxation Solver::Solve(const std::vector<Branch>& branches, double parent) {
     double bound = 0;
     for (size_t r = 0; r < duals.size(); ++r) bound += scale * duals[r] * rhs[r];
     relaxed.bound = std::max(relaxed.bound, bound);
-    if (relaxed.bound >= lp.value() * (1 - kConverged)) break;
+    if (relaxed.bound >= lp.value() * (1 - kConverged - effort_.tolerance)) break;
     if (added) continue;
     if (steps < effort_.filling_steps && steps_ < effort_.all_steps) {
       steps = std::min(4 * steps, effort_.filling_steps);

@@ -11,8 +11,8 @@
 // enough branches the result is the integer optimum.
 //
 // Where the search for a filling of a type is cut short and finds none, the type gets columns with
-// parts of pods besides, from the linear relaxation of the filling. That is the resource program
-// (LB0) for such a type: a weaker bound, and a valid one.
+// parts of pods besides, from the branches that the search left. The shorter the search, the closer
+// is this to the resource program (LB0) for such a type: a weaker bound, and a valid one.
 //
 // Validity: the bound of a linear program is taken from its duals alone, scaled down until no
 // filling of any type is worth more than its price (Farley, 1990), where the most valuable filling
@@ -54,7 +54,8 @@ struct BoundEffort {
   int branches = 0;                 // linear programs beyond the first
   int64_t filling_steps = 200'000;  // of one search for a filling
   int64_t all_steps = 40'000'000;   // of all searches; when used up, no further branch
-  int rounds = 400;                 // of column generation, in one linear program
+  double tolerance = 1e-9;          // part of a price by which a search may miss a filling
+  int rounds = 1500;                // of column generation, in one linear program
   int64_t stop_at = INT64_MAX;      // a cost that a plan has: a higher bound says nothing more
 };
 

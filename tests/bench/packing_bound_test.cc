@@ -120,6 +120,11 @@ TEST(PackingBoundTest, AgreesWithTryingEverything) {
     effort = {.branches = 6, .filling_steps = 3, .rounds = 3};
     const PackingBound poor = LowerBound(problem, effort);
     EXPECT_LE(poor.cost, optimum) << "seed " << kSeed << ", problem " << i;
+    for (const int64_t steps : {1, 2, 5, 12, 30}) {
+      effort = {.filling_steps = steps, .tolerance = 0.05};
+      EXPECT_LE(LowerBound(problem, effort).cost, optimum)
+          << "seed " << kSeed << ", problem " << i << ", " << steps << " steps";
+    }
     tight += branched.cost == optimum ? 1 : 0;
     below_linear += linear.cost < optimum ? 1 : 0;
   }
@@ -176,6 +181,14 @@ TEST(NodeFillingTest, ASearchThatIsCutShortOverestimates) {
     EXPECT_GE(cut.upper, exact.value) << i;
     EXPECT_LE(cut.value, exact.value) << i;
     EXPECT_NEAR(exact.upper, exact.value, 1e-6) << i;
+    for (int64_t steps = 1; steps < 200; steps *= 2) {
+      EXPECT_GE(BestFilling(kinds, capacity, 0, steps).upper, exact.value) << i << ", " << steps;
+      const Filling rough = BestFilling(kinds, capacity, 0, steps, 0.1);
+      EXPECT_GE(rough.upper, exact.value) << i << ", " << steps;
+    }
+    const Filling rough = BestFilling(kinds, capacity, 0, 1'000'000, 0.1);
+    EXPECT_GE(rough.value * 1.1, exact.value * (1 - 1e-6)) << i;
+    EXPECT_LE(rough.upper, rough.value * 1.1 * (1 + 1e-6)) << i;
   }
 }
 

@@ -58,8 +58,11 @@ PackingBound BoundOf(const CostDemand& demand, int64_t stop_at) {
   effort.stop_at = stop_at;
   // The gap between the linear program and whole nodes shrinks with the number of nodes.
   effort.branches = pods <= 100 ? 600 : pods <= 400 ? 120 : 0;
-  effort.filling_steps = demand.pods.size() > 60 ? 20'000 : 200'000;
-  if (demand.pods.size() > 60) effort.all_steps = 20'000'000;
+  if (demand.pods.size() > 60) {
+    effort.filling_steps = 20'000;
+    effort.all_steps = 60'000'000;
+    effort.tolerance = 3e-4;
+  }
   return LowerBound(ProblemOf(demand), effort);
 }
 

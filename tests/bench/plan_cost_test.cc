@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+
 #include "tests/bench/plan_rivals.h"
 
 namespace fairlead::bench {
@@ -75,6 +78,49 @@ TEST(PlanRivalsTest, AsReckonedByHand) {
   const CostDemand mixed = SmallDemand({{600, 256, 0, 0, {}, 1, 1}, {7000, 1024, 0, 0, {}, 1, 1}});
   EXPECT_EQ(OneInstancePerPod(mixed), 96'000 + 384'000);
   EXPECT_EQ(KarpenterPacking(mixed), 384'000);
+}
+
+// Whatever fits onto devices is within the amounts of the bound's problem.
+TEST(PlanDemandsTest, AmountsOfSharesAllowWhatFitsOntoDevices) {
+  constexpr uint64_t kSeed = 29;
+  constexpr int64_t kDevices = 4;
+  std::mt19937_64 random(kSeed);
+  for (int world = 0; world < 200; ++world) {
+    std::vector<CostPods> pods;
+    for (int64_t device = 0; device < kDevices; ++device) {
+      for (int64_t left = 1000; left > 0;) {
+        const int64_t share = std::min(left, 10 * (1 + static_cast<int64_t>(random() % 90)));
+        pods.push_back({1, 1, share == 1000 ? 1 : 0, share == 1000 ? 0 : share, {}, 1, 1});
+        left -= share;
+      }
+    }
+    const CostDemand demand = SmallDemand(pods);
+    const PackingProblem problem = ProblemOf(demand);
+    const std::vector<const hook::InstanceType*> types = TypesOf(demand);
+    const auto type = std::find_if(types.begin(), types.end(),
+                                   [](const auto* t) { return t->gpu_count == kDevices; });
+    ASSERT_NE(type, types.end());
+    const std::vector<int64_t>& capacity =
+        problem.types[static_cast<size_t>(type - types.begin())].capacity;
+    for (size_t d = 3; d < capacity.size(); ++d) {
+      int64_t sum = 0;
+      for (const PackingProblem::Class& k : problem.classes) sum += k.request[d];
+      EXPECT_LE(sum, capacity[d]) << "seed " << kSeed << ", world " << world;
+    }
+  }
+}
+
+// Two devices have 2,000 thousandths, but 550 and any other of these share no device.
+TEST(PlanDemandsTest, AmountsOfSharesRefuseWhatFitsNoDevices) {
+  const PackingProblem problem =
+      ProblemOf(SmallDemand({{1, 1, 0, 470, {}, 3, 1}, {1, 1, 0, 550, {}, 1, 1}}));
+  const int64_t device = problem.classes[0].request[3] * 1000 / 470;
+  bool refused = false;
+  for (size_t d = 3; d < problem.classes[0].request.size(); ++d) {
+    refused =
+        refused || 3 * problem.classes[0].request[d] + problem.classes[1].request[d] > 2 * device;
+  }
+  EXPECT_TRUE(refused);
 }
 
 TEST(PlanRivalsTest, SharesOfOneDeviceAreOneAtMost) {

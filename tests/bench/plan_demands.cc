@@ -22,6 +22,7 @@ namespace fairlead::bench {
 namespace {
 
 constexpr int64_t kDevice = 12'000;  // one GPU, so that u1 to u4 of thousandths are whole
+constexpr int64_t kOrders = 4;
 
 class Dice {
  public:
@@ -159,11 +160,31 @@ int64_t DualFeasible(int64_t share_milli, int64_t k) {
   return times % 1000 == 0 ? share_milli * kDevice / 1000 : times / 1000 * (kDevice / k);
 }
 
-std::vector<int64_t> RequestOf(const CostPods& pods) {
+// A share through Fekete and Schepers' function with a threshold of at most a half of a device:
+// what is above the rest of a device counts as one device, what is below the threshold as nothing.
+int64_t Threshold(int64_t share_milli, int64_t threshold_milli) {
+  if (share_milli > 1000 - threshold_milli) return kDevice;
+  return share_milli < threshold_milli ? 0 : share_milli * kDevice / 1000;
+}
+
+// The thresholds at which some share begins to count, or to count as a device.
+std::set<int64_t> ThresholdsOf(const std::vector<CostPods>& all) {
+  std::set<int64_t> thresholds;
+  for (const CostPods& pods : all) {
+    const int64_t share = pods.gpu_milli;
+    if (share > 0 && share < 1000) thresholds.insert(share <= 500 ? share : 1001 - share);
+  }
+  return thresholds;
+}
+
+std::vector<int64_t> RequestOf(const CostPods& pods, const std::set<int64_t>& thresholds) {
   std::vector<int64_t> request = {pods.cpu_milli, pods.memory_mib * kMib, 1,
                                   pods.gpus * kDevice + pods.gpu_milli * kDevice / 1000};
-  for (int64_t k = 1; k <= 4; ++k) {
+  for (int64_t k = 1; k <= kOrders; ++k) {
     request.push_back(pods.gpus * kDevice + DualFeasible(pods.gpu_milli, k));
+  }
+  for (const int64_t threshold : thresholds) {
+    request.push_back(pods.gpus * kDevice + Threshold(pods.gpu_milli, threshold));
   }
   return request;
 }
@@ -353,15 +374,16 @@ std::vector<const hook::InstanceType*> TypesOf(const CostDemand& demand) {
 PackingProblem ProblemOf(const CostDemand& demand) {
   PackingProblem problem;
   const std::vector<const hook::InstanceType*> types = TypesOf(demand);
+  const std::set<int64_t> thresholds = ThresholdsOf(demand.pods);
   for (const hook::InstanceType* type : types) {
-    const int64_t devices = type->gpu_count * kDevice;
-    problem.types.push_back({*type->on_demand_micro_usd,
-                             {type->cpu_milli - type->reserved_cpu_milli,
-                              type->memory_bytes - type->reserved_memory_bytes, type->max_pods,
-                              devices, devices, devices, devices, devices}});
+    std::vector<int64_t> capacity = {type->cpu_milli - type->reserved_cpu_milli,
+                                     type->memory_bytes - type->reserved_memory_bytes,
+                                     type->max_pods};
+    capacity.resize(capacity.size() + 1 + kOrders + thresholds.size(), type->gpu_count * kDevice);
+    problem.types.push_back({*type->on_demand_micro_usd, std::move(capacity)});
   }
   for (const CostPods& pods : demand.pods) {
-    PackingProblem::Class k{pods.count, RequestOf(pods), {}};
+    PackingProblem::Class k{pods.count, RequestOf(pods, thresholds), {}};
     for (const hook::InstanceType* type : types) k.allowed.push_back(Accepts(pods, *type));
     problem.classes.push_back(std::move(k));
   }

@@ -6,8 +6,10 @@
 //
 // Shares of GPUs: the real rule is that pods fit on a device if their shares are one device at
 // most. The bound uses consequences of it, which are amounts: the sum of the shares, and the sums
-// of Fekete and Schepers' dual feasible functions u1 to u4 of them (2001; a share above a half
-// counts as a device, above a third as a half, and so on). So the bound is valid for shares too.
+// of Fekete and Schepers' dual feasible functions of them (2001): u1 to u4 (a share above a half
+// counts as a device, above a third as a half, and so on), and U with each threshold that tells the
+// demand's shares apart (what is above the rest of a device counts as one, what is below the
+// threshold as nothing). So the bound is valid for shares too.
 //
 // Thread-safety: pure but for files. Ownership: a demand keeps its catalogue and pool.
 #pragma once
