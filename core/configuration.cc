@@ -401,7 +401,9 @@ absl::Status ReadFairlead(const dom::element& root, Configuration& configuration
        {"kwok",
         [&](const dom::element& value, const std::string& path) {
           seen.providers.insert(path);
-          return ReadObject(value, path, {{"bootDelay", Span(&configuration.kwok_boot_delay)}});
+          return ReadObject(value, path,
+                            {{"bootDelay", Span(&configuration.kwok_boot_delay)},
+                             {"outOfStockFile", Text(&configuration.kwok_out_of_stock_file)}});
         }},
        {"karpenter",
         [&](const dom::element& value, const std::string& path) {

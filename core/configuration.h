@@ -27,7 +27,8 @@
 //     removalsPerMinute: 100
 //     overQuota: Evict               # or BuyNodes, Weigh; of queues that do not say
 //     capacityBuffers: true          # also provisioningRequests, bookingTime (10m)
-//   kwok: {bootDelay: 30s}           # a section makes a provider known to NodePools
+//   kwok: {bootDelay: 30s,           # a section makes a provider known to NodePools
+//          outOfStockFile: out-of-stock.txt}   # relative to the configuration file
 //   externalgrpc: {address: "cloud.example:8086", caFile: ca.pem, certFile: tls.crt,
 //                  keyFile: tls.key, serverName: cloud.example, timeout: 5s}
 //   clusterApi: {kubeconfig: management.kubeconfig, namespace: default, clusterName: prod}
@@ -159,6 +160,7 @@ struct Configuration {
   LeaderElectionSettings leader_election;
   UsageDatabaseSettings usage_database;  // where options.engine.usage is reported
   absl::Duration kwok_boot_delay = absl::Seconds(30);
+  std::string kwok_out_of_stock_file;        // as written; empty: every type can be had
   model::NodeClassRef karpenter_node_class;  // of NodePools that name none; no name: there is none
   CloudServerSettings external_grpc;
   ClusterApiSettings cluster_api;

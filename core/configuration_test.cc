@@ -123,7 +123,7 @@ TEST(ConfigurationTest, EveryFieldReachesItsOption) {
         "serviceAccountName":"sa","runtimeClassName":"nvidia","indexTimeout":"11s",
         "idleGracePeriod":"12s"},
       "gangReservations":{"enabled":true,"reserveAfter":"7m","minGPUs":8,"maxReservations":3},
-      "kwok":{"bootDelay":"8s"},
+      "kwok":{"bootDelay":"8s","outOfStockFile":"f"},
       "karpenter":{"nodeClassRef":{"group":"g","kind":"k","name":"n"}},
       "externalgrpc":{"address":"a:1","caFile":"c","certFile":"d","keyFile":"k","serverName":"s",
         "timeout":"6s"}, "gangBindingGrace":"9s","podGroupSettle":"3s", "events":false,"kaiStatus":true,
@@ -179,6 +179,7 @@ TEST(ConfigurationTest, EveryFieldReachesItsOption) {
   EXPECT_EQ(options.hook.removals_per_minute, 11);
   EXPECT_EQ(options.hook.max_new_requests_per_step, 7);
   EXPECT_EQ(read->kwok_boot_delay, absl::Seconds(8));
+  EXPECT_EQ(read->kwok_out_of_stock_file, "f");
   EXPECT_EQ(options.gang_refusals.grace, absl::Seconds(9));
   EXPECT_EQ(options.group_settle.wait, absl::Seconds(3));
   EXPECT_FALSE(options.emit_events);

@@ -42,6 +42,9 @@ class KwokProvider::State : public std::enable_shared_from_this<KwokProvider::St
       return answer(FailureStatus(refused->second,
                                   absl::StrCat("no ", type, ": ", FailureName(refused->second))));
     }
+    if (options_.out_of_stock != nullptr && options_.out_of_stock(type)) {
+      return answer(FailureStatus(FailureClass::kStockout, absl::StrCat("out of stock: ", type)));
+    }
     Machine& machine = machines_[name];
     machine.generation = ++generation_;
     machine.node = launch.node;

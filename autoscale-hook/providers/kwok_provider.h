@@ -44,6 +44,8 @@ struct KwokOptions {
   // After a failed API call; doubles up to retry_max. A node whose first creation the API server
   // rejects for good (403, 422) is reported as gone.
   absl::Duration retry_delay = absl::Seconds(2), retry_max = absl::Minutes(1);
+  // Asked at each launch; a type that is out of stock fails with Stockout. Null: none is.
+  std::function<bool(absl::string_view instance_type)> out_of_stock = nullptr;
 };
 
 class KwokProvider final : public Provider {

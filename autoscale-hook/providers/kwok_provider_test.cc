@@ -147,6 +147,18 @@ TEST_F(KwokProviderTest, RefusalsAndDelaysByType) {
   EXPECT_EQ(api_.nodes.size(), 2u);
 }
 
+TEST_F(KwokProviderTest, WhatIsOutOfStockIsAskedAtEachLaunch) {
+  bool stock_out = true;
+  options_.out_of_stock = [&](absl::string_view type) { return stock_out && type == "g.1"; };
+  provider_ = std::make_unique<KwokProvider>(options_, &scheduler_, &api_);
+  EXPECT_EQ(ClassifyFailure(Launch()), FailureClass::kStockout);
+  EXPECT_TRUE(Launch("fl-2", "g.2").ok());
+  stock_out = false;
+  EXPECT_TRUE(Launch().ok());
+  scheduler_.Advance(absl::Minutes(1));
+  EXPECT_EQ(api_.nodes.size(), 2u);
+}
+
 TEST_F(KwokProviderTest, TimersOutliveTheProvider) {
   EXPECT_TRUE(Launch().ok());
   provider_.reset();

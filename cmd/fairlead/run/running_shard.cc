@@ -138,6 +138,7 @@ AppOptions RunningShard::OptionsFor() const {
   }
   options.identity = host_.identity;
   options.kwok.boot_delay = configuration.kwok_boot_delay;
+  options.kwok.out_of_stock = OutOfStock(configuration.kwok_out_of_stock_file);
   options.karpenter.node_class = configuration.karpenter_node_class;
   options.cluster_api = {configuration.cluster_api.ns, configuration.cluster_api.cluster_name};
   options.scale_groups = configuration.scale_groups;

@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "document/yaml.h"
 
@@ -19,6 +21,12 @@ namespace {
 std::string FolderOf(const std::string& path) {
   const size_t slash = path.rfind('/');
   return slash == std::string::npos ? "" : path.substr(0, slash + 1);
+}
+
+// A path that the configuration file names; empty stays empty.
+std::string Beside(const std::string& configuration_path, const std::string& named) {
+  if (named.empty() || named[0] == '/') return named;
+  return absl::StrCat(FolderOf(configuration_path), named);
 }
 
 }  // namespace
@@ -66,9 +74,9 @@ absl::StatusOr<Settings> LoadSettings(const std::string& configuration_path,
     FAIRLEAD_ASSIGN_OR_RETURN(settings.configuration,
                               ParseConfiguration(text, configuration_path, plugins));
     const std::string& named = settings.configuration.catalog_file;
-    if (catalog_file.empty() && !named.empty()) {
-      catalog_file = named[0] == '/' ? named : absl::StrCat(FolderOf(configuration_path), named);
-    }
+    if (catalog_file.empty()) catalog_file = Beside(configuration_path, named);
+    std::string& out_of_stock = settings.configuration.kwok_out_of_stock_file;
+    out_of_stock = Beside(configuration_path, out_of_stock);
   }
   if (!catalog_file.empty()) {
     FAIRLEAD_ASSIGN_OR_RETURN(const std::string text, read(catalog_file));
@@ -76,6 +84,19 @@ absl::StatusOr<Settings> LoadSettings(const std::string& configuration_path,
     settings.catalog_file = catalog_file;
   }
   return settings;
+}
+
+std::function<bool(absl::string_view)> OutOfStock(const std::string& path) {
+  if (path.empty()) return nullptr;
+  return [path](absl::string_view instance_type) {
+    const absl::StatusOr<std::string> text = ReadTextFile(path);
+    if (!text.ok()) return false;
+    for (absl::string_view line : absl::StrSplit(*text, '\n')) {
+      line = absl::StripAsciiWhitespace(line);
+      if (!line.empty() && line == instance_type) return true;
+    }
+    return false;
+  };
 }
 
 }  // namespace fairlead::cmd

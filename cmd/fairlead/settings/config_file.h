@@ -28,12 +28,17 @@ struct Settings {
   std::string catalog_file;  // the file of the catalogue; empty: the built-in one
 };
 using ReadFile = std::function<absl::StatusOr<std::string>(const std::string& path)>;
-// Empty paths: the built-in ones. A catalogue named in the configuration is relative to that file.
+// Empty paths: the built-in ones. A catalogue and a kwok.outOfStockFile named in the configuration
+// are relative to that file.
 // `read` has the files; another one than the system's in simulations. The options have `plugins`
 // with and without a file.
 absl::StatusOr<Settings> LoadSettings(const std::string& configuration_path,
                                       const std::string& catalog_path,
                                       const ReadFile& read = ReadTextFile,
                                       const framework::RegistryPtr& plugins = plugins::BuiltIn());
+
+// Whether the file at `path` lists an instance type, one per line; each call reads the file, and an
+// unreadable file lists none. Null for an empty path.
+std::function<bool(absl::string_view instance_type)> OutOfStock(const std::string& path);
 
 }  // namespace fairlead::cmd

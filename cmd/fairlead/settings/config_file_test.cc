@@ -105,5 +105,20 @@ TEST_F(LoadSettingsTest, AFolderIsNoFile) {
   EXPECT_THAT(std::string(settings.status().message()), HasSubstr("is a folder"));
 }
 
+TEST_F(LoadSettingsTest, WhatIsOutOfStockIsReadAgainAtEachQuestion) {
+  const auto settings =
+      LoadSettings(Write("c.yaml", absl::StrCat(kHead, "kwok: {outOfStockFile: stock.txt}\n")), "");
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  const auto out_of_stock = OutOfStock(settings->configuration.kwok_out_of_stock_file);
+  EXPECT_FALSE(out_of_stock("g.8")) << "there is no file yet";
+  Write("stock.txt", "g.1\n g.8 \n");
+  EXPECT_TRUE(out_of_stock("g.8"));
+  EXPECT_FALSE(out_of_stock("g"));
+  EXPECT_FALSE(out_of_stock(""));
+  Write("stock.txt", "");
+  EXPECT_FALSE(out_of_stock("g.8"));
+  EXPECT_EQ(OutOfStock(""), nullptr);
+}
+
 }  // namespace
 }  // namespace fairlead::cmd

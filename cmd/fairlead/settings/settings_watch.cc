@@ -62,6 +62,9 @@ std::vector<std::string> SettingsWatch::UnchangeableChanges(const Settings& next
   if (!(first_.leader_election == b.leader_election)) fields.push_back("leaderElection");
   if (!(first_.usage_database == b.usage_database)) fields.push_back("usage");
   if (first_.kwok_boot_delay != b.kwok_boot_delay) fields.push_back("kwok.bootDelay");
+  if (first_.kwok_out_of_stock_file != b.kwok_out_of_stock_file) {
+    fields.emplace_back("kwok.outOfStockFile");
+  }
   if (!(first_.karpenter_node_class == b.karpenter_node_class)) fields.push_back("karpenter");
   if (!(first_.external_grpc == b.external_grpc)) fields.push_back("externalgrpc");
   if (!(first_.cluster_api == b.cluster_api)) fields.push_back("clusterApi");

@@ -81,16 +81,16 @@ TEST_F(SettingsWatchTest, NamesWhatOnlyARestartChanges) {
   Write("c.yaml", kFileHead);
   SettingsWatch watch(Path("c.yaml"), "");
   ASSERT_TRUE(watch.Load().ok());
-  Write("c.yaml",
-        absl::StrCat(kFileHead, "defaultQueue: b\nkwok: {bootDelay: 1s}\nstaleAfter: 90s\n",
-                     "leaderElection: {resourceName: other}\n",
-                     "admission: {queueAuthorization: true}\n",
-                     "tracing: {endpoint: 'http://collector:4318'}\n"));
+  Write("c.yaml", absl::StrCat(kFileHead, "defaultQueue: b\nstaleAfter: 90s\n",
+                               "kwok: {bootDelay: 1s, outOfStockFile: sold-out.txt}\n",
+                               "leaderElection: {resourceName: other}\n",
+                               "admission: {queueAuthorization: true}\n",
+                               "tracing: {endpoint: 'http://collector:4318'}\n"));
   const auto changed = watch.Poll();
   ASSERT_TRUE(changed.has_value() && changed->ok());
-  EXPECT_THAT(
-      watch.UnchangeableChanges(**changed),
-      ElementsAre("leaderElection", "kwok.bootDelay", "staleAfter", "admission", "tracing"));
+  EXPECT_THAT(watch.UnchangeableChanges(**changed),
+              ElementsAre("leaderElection", "kwok.bootDelay", "kwok.outOfStockFile", "staleAfter",
+                          "admission", "tracing"));
   Write("c.yaml", absl::StrCat(kFileHead, "defaultQueue: c\n"));
   EXPECT_THAT(watch.UnchangeableChanges(**watch.Poll()), IsEmpty());
 }
