@@ -33,8 +33,10 @@ class KarpenterTest : public IntegrationTest {
     catalogue_ = plane.NewFile("catalogue.yaml");
     std::ofstream(catalogue_) << CatalogueText(Types());
     kwok_ = std::make_unique<ChildProcess>(plane.Kwok(), plane.NewFile("kwok.log"));
-    karpenter_ =
-        std::make_unique<ChildProcess>(plane.Karpenter(types), plane.NewFile("karpenter.log"));
+    out_of_stock_ = plane.NewFile("out-of-stock.txt");
+    std::ofstream(out_of_stock_) << "";
+    karpenter_ = std::make_unique<ChildProcess>(plane.Karpenter(types, {out_of_stock_}),
+                                                plane.NewFile("karpenter.log"));
     ASSERT_TRUE(Eventually(
         "node classes are served", [&] { return api().Get(kClasses).ok(); },
         [&] { return karpenter_->Log(); }));
@@ -65,7 +67,7 @@ class KarpenterTest : public IntegrationTest {
                       [&] { return api().List(collection).empty(); });
   }
 
-  std::string catalogue_;
+  std::string catalogue_, out_of_stock_;
   std::unique_ptr<ChildProcess> kwok_, karpenter_;
 };
 
@@ -127,6 +129,24 @@ TEST_F(KarpenterTest, AClaimThatKarpenterDeletesIsAFailureAtOnce) {
   const Json node = api().Get(Path(kNodes, NodeOf("pod"))).body;
   EXPECT_EQ(node.TextAt({"metadata", "labels", "team"}), "a");
   EXPECT_EQ(node.TextAt({"metadata", "labels", "fairlead.dev/node-pool"}), "pool");
+}
+
+// The cheapest type cannot be had. Karpenter deletes the claim, and says why in an event alone.
+TEST_F(KarpenterTest, AStockOutLeadsToTheNextType) {
+  std::ofstream(out_of_stock_) << "gpu-1x\n";
+  const auto claims = api().Watch(kClaims), requests = api().Watch(kRequests);
+  StartHook();
+  MakePod({.name = "pod", .gpus = 1});
+  ASSERT_TRUE(Bound({"pod"}));
+  EXPECT_EQ(api()
+                .Get(Path(kNodes, NodeOf("pod")))
+                .body.TextAt({"metadata", "labels", "node.kubernetes.io/instance-type"}),
+            "gpu-8x");
+  EXPECT_EQ(claims->objects(), 2u);
+  EXPECT_TRUE(requests->Any([](const Json& request) {
+    return request.TextAt({"spec", "instanceType"}) == "gpu-1x" &&
+           request.TextAt({"status", "failure"}) == "Stockout";
+  }));
 }
 
 // The process ends after its claim was written, and before its node came.

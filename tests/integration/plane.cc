@@ -213,8 +213,13 @@ std::vector<std::string> Plane::Kwok() const {
   return command;
 }
 
-std::vector<std::string> Plane::Karpenter(const std::string& types_file) const {
+std::vector<std::string> Plane::Karpenter(const std::string& types_file, const Stock& stock) const {
   std::vector<std::string> command = Program("karpenter");
+  if (!stock.file.empty()) {
+    command.insert(command.begin(),
+                   {"/usr/bin/env", absl::StrCat("OUT_OF_STOCK_FILE=", stock.file),
+                    absl::StrCat("UNAVAILABLE_FOR=", stock.unavailable_seconds, "s")});
+  }
   command.push_back(absl::StrCat("--kubeconfig=", kubeconfig()));
   command.push_back(absl::StrCat("--instance-types-file-path=", types_file));
   command.emplace_back("--log-level=error");

@@ -46,8 +46,19 @@ class Plane {
   [[nodiscard]] std::vector<std::string> SchedulerOracle(const std::string& worlds) const;
   // How to start kwok, as the kubelet of nodes with the annotation kwok.x-k8s.io/node.
   [[nodiscard]] std::vector<std::string> Kwok() const;
+  // Of Karpenter's kwok cloud provider. `file` lists the instance types that cannot be had, one per
+  // line, and may change while Karpenter runs; empty: there is none. After a launch that failed,
+  // Karpenter plans without the type for `unavailable_seconds`.
+  struct Stock {
+    std::string file;
+    int unavailable_seconds = 180;
+  };
   // How to start Karpenter with its kwok cloud provider, which sells these instance types.
-  [[nodiscard]] std::vector<std::string> Karpenter(const std::string& types_file) const;
+  [[nodiscard]] std::vector<std::string> Karpenter(const std::string& types_file,
+                                                   const Stock& stock) const;
+  [[nodiscard]] std::vector<std::string> Karpenter(const std::string& types_file) const {
+    return Karpenter(types_file, Stock());
+  }
   // False: it is not among the control plane's programs.
   [[nodiscard]] bool HasKubeScheduler() { return Has("kube-scheduler", "--version"); }
   [[nodiscard]] bool HasSchedulerOracle();

@@ -58,7 +58,11 @@ func Main() int {
 		fmt.Fprintln(os.Stderr, "karpenter: reading the instance types:", err)
 		return 1
 	}
-	provider := kwok.NewCloudProvider(ctx, op.GetClient(), types)
+	provider, err := withStock(kwok.NewCloudProvider(ctx, op.GetClient(), types))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "karpenter:", err)
+		return 2
+	}
 	decorated := overlay.Decorate(provider, op.GetClient(), op.InstanceTypeStore)
 	cluster := state.NewCluster(op.Clock, op.GetClient(), decorated)
 	op.WithControllers(ctx, controllers.NewControllers(ctx, op.Manager, op.Clock, op.GetClient(), op.EventRecorder, decorated,
