@@ -27,9 +27,9 @@ simtest: ## the whole program in simulated worlds; SEEDS=100000 (that many) or 6
 mutations: ## shows that simtest finds each defect of tests/mutations; last line: M of M found
 	@scripts/deps.sh && scripts/mutations.sh
 
-head-to-head: ## the same work beside kube-scheduler and Karpenter, real programs; docs/head-to-head.md; SCENARIO=name
+head-to-head: ## the same work beside kube-scheduler and Karpenter, real programs; docs/head-to-head.md; SCENARIO=name, SIDE=name
 	@scripts/deps.sh && scripts/build.sh release fairlead fairlead-head-to-head
-	@FAIRLEAD_CONTROL_PLANE="$$(scripts/control-plane.sh)" build/tests/fairlead-head-to-head $(SCENARIO)
+	@FAIRLEAD_CONTROL_PLANE="$$(scripts/control-plane.sh)" build/tests/fairlead-head-to-head $(SCENARIO) $(if $(SIDE),"$(SIDE)")
 
 differential: ## filters, scores and victims against the real kube-scheduler's; last line: N pairs, N differences; SEED=n, PAIRS=n
 	@scripts/deps.sh && scripts/build.sh release fairlead_differential

@@ -47,12 +47,51 @@ Scenario TwoSweeps() {
   return s;
 }
 
+// The type with the cheapest GPU cannot be had; the next one costs 3 % more per GPU.
+Scenario StockOut() {
+  Scenario s{"stock-out", "24 jobs of 1 GPU, and gpu-8 is out of stock", {}, {}, 24};
+  s.queues = {{"team", ""}};
+  s.jobs = {{"job", "team", 24, 1, 4, 16, 20}};
+  s.out_of_stock = {"gpu-8"};
+  return s;
+}
+
+Scenario DrySpell() {
+  Scenario s{"dry-spell", "24 jobs of 1 GPU; no type with GPUs is in stock for 20 s", {}, {}, 24};
+  s.queues = {{"team", ""}};
+  s.jobs = {{"job", "team", 24, 1, 4, 16, 20}};
+  s.out_of_stock = {"gpu-1", "gpu-4", "gpu-8"};
+  s.out_of_stock_seconds = 20;
+  return s;
+}
+
+// Team a uses what team b leaves, until b's gang reclaims its quota.
+Scenario TwoTeamDay() {
+  Scenario s{"two-team-day",
+             "104 GPUs, a quota of 52 for each of two teams: 3 sweeps of 64 jobs, a gang of 32 and "
+             "8 interactive pods arrive within 130 s",
+             {},
+             {},
+             232,
+             330};
+  s.queues = {{"dept", "", -1, 104}, {"a", "dept", -1, 52}, {"b", "dept", -1, 52}};
+  s.gpu_cap = 104;
+  s.jobs = {{"sweep-a1", "a", 64, 1, 4, 16, 60},
+            {"notebook-b", "b", 4, 1, 4, 16, 90, 0, 5, false},
+            {"sweep-a2", "a", 64, 1, 4, 16, 60, 0, 20},
+            {"gang-b", "b", 32, 1, 4, 16, 40, 32, 40},
+            {"sweep-b", "b", 64, 1, 4, 16, 30, 0, 90},
+            {"notebook-a", "a", 4, 1, 4, 16, 30, 0, 130, false}};
+  return s;
+}
+
 }  // namespace
 
 std::vector<Scenario> Scenarios(const std::string& name) {
   std::vector<Scenario> found;
   for (Scenario& scenario :
-       std::vector<Scenario>{AtItsLimit(), IncompleteGang(), GangOf64(), Burst(), TwoSweeps()}) {
+       std::vector<Scenario>{AtItsLimit(), IncompleteGang(), GangOf64(), Burst(), TwoSweeps(),
+                             StockOut(), DrySpell(), TwoTeamDay()}) {
     if (name.empty() || scenario.name == name) found.push_back(std::move(scenario));
   }
   return found;

@@ -2,12 +2,14 @@
 
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "tests/integration/waiting.h"
 
@@ -17,10 +19,11 @@ namespace {
 constexpr char kClasses[] = "/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses";
 constexpr char kKarpenterPools[] = "/apis/karpenter.sh/v1/nodepools";
 
-std::string NodePoolText() {
+std::string NodePoolText(int gpu_cap) {
   return absl::StrCat(
-      R"({"apiVersion":"karpenter.sh/v1","kind":"NodePool","metadata":{"name":"default"},"spec":{
-        "template":{"spec":{"expireAfter":"Never","requirements":[
+      R"({"apiVersion":"karpenter.sh/v1","kind":"NodePool","metadata":{"name":"default"},"spec":{)",
+      gpu_cap > 0 ? absl::StrCat(R"("limits":{"nvidia.com/gpu":")", gpu_cap, R"("},)") : "",
+      R"("template":{"spec":{"expireAfter":"Never","requirements":[
           {"key":"karpenter.sh/capacity-type","operator":"In","values":["on-demand"]}],
           "nodeClassRef":{"group":"karpenter.kwok.sh","kind":"KWOKNodeClass","name":"default"}}},
         "disruption":{"consolidationPolicy":"WhenEmpty","consolidateAfter":")",
@@ -48,8 +51,9 @@ const std::vector<integration::SoldType>& SoldTypes() {
   return *types;
 }
 
-std::unique_ptr<Side> Side::Start(const SideKind& kind, std::string& why_not) {
-  std::unique_ptr<Side> side(new Side(kind));
+std::unique_ptr<Side> Side::Start(const SideKind& kind, const Scenario& scenario,
+                                  std::string& why_not) {
+  std::unique_ptr<Side> side(new Side(kind, scenario));
   if (!side->Run(why_not)) return nullptr;
   return side;
 }
@@ -77,6 +81,10 @@ bool Side::Run(std::string& why_not) {
     return false;
   }
   api_ = std::make_unique<integration::Api>(plane->config());
+  if (!scenario_.out_of_stock.empty()) {
+    out_of_stock_file_ = plane->NewFile("out-of-stock.txt");
+    SetOutOfStock(scenario_.out_of_stock);
+  }
   Add("kwok", plane->Kwok(), *plane);
   if (kind_.karpenter) RunKarpenter(*plane);
   if (kind_.fairlead) {
@@ -87,16 +95,23 @@ bool Side::Run(std::string& why_not) {
   return true;
 }
 
+void Side::SetOutOfStock(const std::vector<std::string>& types) {
+  // Renamed, because a program may be reading it.
+  const std::string next = out_of_stock_file_ + ".next";
+  std::ofstream(next) << absl::StrJoin(types, "\n") << "\n";
+  std::filesystem::rename(next, out_of_stock_file_);
+}
+
 void Side::RunKarpenter(integration::Plane& plane) {
   const std::string types = plane.NewFile("types.json");
   std::ofstream(types) << integration::KarpenterTypes(SoldTypes());
-  Add("karpenter", plane.Karpenter(types), plane);
+  Add("karpenter", plane.Karpenter(types, {out_of_stock_file_, kUnavailableSeconds}), plane);
   integration::Eventually("node classes are served", [&] { return api_->Get(kClasses).ok(); });
   api_->Call("POST", kClasses,
              absl::StrCat(R"({"apiVersion":"karpenter.kwok.sh/v1alpha1","kind":"KWOKNodeClass",
                "metadata":{"name":"default"},"spec":{"nodeRegistrationDelay":")",
                           kRegisterSeconds, R"(s"}})"));
-  if (kind_.karpenter_decides) api_->Call("POST", kKarpenterPools, NodePoolText());
+  if (kind_.karpenter_decides) api_->Call("POST", kKarpenterPools, NodePoolText(scenario_.gpu_cap));
 }
 
 void Side::RunFairlead(integration::Plane& plane) {
@@ -107,10 +122,17 @@ void Side::RunFairlead(integration::Plane& plane) {
       "leaderElection: {leaderElect: false}\n";
   if (!kind_.provider.empty()) {
     absl::StrAppend(&text, "hook:\n  provider: ", kind_.provider, "\n  catalogFile: ", types,
-                    "\n  unneededAfter: ", kEmptySeconds, "s\n");
+                    "\n  unneededAfter: ", kEmptySeconds,
+                    "s\n  backoffInitial: ", kUnavailableSeconds, "s\n");
+    if (scenario_.gpu_cap > 0) {
+      absl::StrAppend(&text, "  clusterGPULimit: ", scenario_.gpu_cap, "\n");
+    }
   }
   if (kind_.provider == "kwok") {
-    absl::StrAppend(&text, "kwok: {bootDelay: ", kRegisterSeconds, "s}\n");
+    absl::StrAppend(&text, "kwok:\n  bootDelay: ", kRegisterSeconds, "s\n");
+    if (!out_of_stock_file_.empty()) {
+      absl::StrAppend(&text, "  outOfStockFile: ", out_of_stock_file_, "\n");
+    }
   } else if (kind_.provider == "karpenter") {
     absl::StrAppend(&text,
                     "karpenter: {nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, "
