@@ -211,7 +211,12 @@ void Application::Drain(absl::Duration max_wait) {
   const absl::Duration gather =
       max_wait > absl::ZeroDuration() ? gather_until_ - ports_.clock->Steady() : max_wait;
   queue_.DrainInto(events_, std::min(UntilWake(), max_wait), gather);
-  for (const model::ClusterEvent& event : events_) Feed(event);
+  for (const model::ClusterEvent& event : events_) {
+    Feed(event);
+    // Many may have come at once, and what tenants write makes some of them slow: a thread that
+    // goes on does not hang.
+    heartbeat_.Answer();
+  }
 }
 
 bool Application::Turn(absl::Duration max_wait) {

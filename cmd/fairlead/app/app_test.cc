@@ -241,6 +241,31 @@ TEST_F(AppTest, AHungOwnerLosesTheLease) {
   EXPECT_FALSE(app_->Turn(absl::ZeroDuration())) << "when it goes on, it has lost";
 }
 
+// Takes 20 s for each event, and asks meanwhile whether the owner is alive.
+struct SlowReader final : AppObserver {
+  void OnEvent(const model::ClusterEvent& /*event*/) override {
+    ++events;
+    alive = app->Alive() && alive;
+    clock->Advance(absl::Seconds(20));
+  }
+  FakeClock* clock = nullptr;
+  Application* app = nullptr;
+  int events = 0;
+  bool alive = true;
+};
+
+TEST_F(AppTest, AnOwnerThatReadsOneEventAfterAnotherDoesNotHang) {
+  SlowReader reader;
+  reader.clock = &clock_;
+  observer_ = &reader;
+  Begin();
+  reader.app = app_.get();
+  transport_.Pump();
+  app_->Turn(absl::ZeroDuration());
+  ASSERT_GE(reader.events, 3) << "of one turn";
+  EXPECT_TRUE(reader.alive);
+}
+
 // A refused binding is retried after seconds, not after the clock has caught up.
 TEST_F(AppTest, AWallClockSetBackStopsNoTimer) {
   const std::string binding = "/api/v1/namespaces/ns/pods/p/binding";
