@@ -31,7 +31,9 @@ class Holdings {
     return given.left + given.last_piece;
   }
 
-  void TakeOff(QueueId leaf, const Resources& piece) {
+  // Returns how many queues give for the first time.
+  size_t TakeOff(QueueId leaf, const Resources& piece) {
+    const size_t before = gave_.size();
     for (const QueueId queue : context_.tree.Ancestors(leaf)) {
       const auto [it, inserted] = given_.try_emplace(queue);
       if (inserted) {
@@ -40,6 +42,15 @@ class Holdings {
       }
       it->second.left -= piece;
       it->second.last_piece = piece;
+    }
+    return gave_.size() - before;
+  }
+  // Undoes the last TakeOff(), which has returned `first_time`; last pieces stay as they are.
+  void PutBack(QueueId leaf, const Resources& piece, size_t first_time) {
+    for (const QueueId queue : context_.tree.Ancestors(leaf)) given_.at(queue).left += piece;
+    for (; first_time > 0; --first_time) {
+      given_.erase(gave_.back());
+      gave_.pop_back();
     }
   }
 
@@ -59,17 +70,20 @@ struct InvolvedResource {
   bool rounded = false;  // on the reclaimer's path, as far as it was walked
 };
 
+// `largest`: of all pieces, by resource.
 std::vector<InvolvedResource> Involved(const ReclaimContext& context, const Reclaimer& reclaimer,
-                                       absl::Span<const VictimQueue> victims) {
+                                       const Resources& largest) {
   std::vector<InvolvedResource> involved;
   for (const ResourceIndex r : context.tree.resources()) {
-    bool found = reclaimer.request[r] > 0;
-    for (const VictimQueue& victim : victims) {
-      for (const Resources& piece : victim.pieces) found |= piece[r] > 0;
-    }
-    if (found) involved.push_back({r});
+    if (reclaimer.request[r] > 0 || largest[r] > 0) involved.push_back({r});
   }
   return involved;
+}
+
+void Enlarge(const ReclaimContext& context, const Resources& piece, Resources& largest) {
+  for (const ResourceIndex r : context.tree.resources()) {
+    if (piece[r] > largest[r]) largest.Set(r, piece[r]);
+  }
 }
 
 // True if the queue lacks some of the resource and the step gives it more than that. Its excess is
@@ -246,25 +260,22 @@ bool MayEverReclaimFrom(const ReclaimContext& context, const Reclaimer& reclaime
   return HasRight(context, reclaimer, reclaimer_side, victim_side, held, held);
 }
 
-ReclaimAnswer Reclaimable(const ReclaimContext& context, const Reclaimer& reclaimer,
-                          absl::Span<const VictimQueue> victims) {
-  Holdings holdings(context);
-  for (const VictimQueue& victim : victims) {
-    const auto [reclaimer_side, victim_side] = context.tree.Diverging(reclaimer.leaf, victim.leaf);
-    for (const Resources& piece : victim.pieces) {
-      const Resources remaining = holdings.Of(victim_side);
-      if (!HasRight(context, reclaimer, reclaimer_side, victim_side, remaining,
-                    reclaimer.request + piece)) {
-        // Other pieces of that side may have some of what it holds too much of.
-        const bool others = HasRight(context, reclaimer, reclaimer_side, victim_side, remaining,
-                                     /*involved=*/remaining);
-        return {others ? ReclaimRefusal::kGivesNoExcess : ReclaimRefusal::kVictimWithinItsShare,
-                victim_side, 0};
-      }
-      holdings.TakeOff(victim.leaf, piece);
-    }
-  }
-  std::vector<InvolvedResource> involved = Involved(context, reclaimer, victims);
+namespace {
+
+// The answer for a piece that there is no right to take.
+ReclaimAnswer NoRight(const ReclaimContext& context, const Reclaimer& reclaimer,
+                      QueueId reclaimer_side, QueueId victim_side, const Resources& remaining) {
+  // Other pieces of that side may have some of what it holds too much of.
+  const bool others = HasRight(context, reclaimer, reclaimer_side, victim_side, remaining,
+                               /*involved=*/remaining);
+  return {others ? ReclaimRefusal::kGivesNoExcess : ReclaimRefusal::kVictimWithinItsShare,
+          victim_side, 0};
+}
+
+// The tests of all victims together, each of which there is a right to take.
+ReclaimAnswer TestTogether(const ReclaimContext& context, const Reclaimer& reclaimer,
+                           const Holdings& holdings, const Resources& largest) {
+  std::vector<InvolvedResource> involved = Involved(context, reclaimer, largest);
   for (const QueueId queue : context.tree.Ancestors(reclaimer.leaf)) {
     const ReclaimAnswer saturation = TestSaturation(context, reclaimer, queue, holdings, involved);
     if (!saturation.allowed()) return saturation;
@@ -273,6 +284,161 @@ ReclaimAnswer Reclaimable(const ReclaimContext& context, const Reclaimer& reclai
     if (!quota.allowed()) return quota;
   }
   return TestGivers(context, reclaimer, holdings, involved);
+}
+
+}  // namespace
+
+ReclaimAnswer Reclaimable(const ReclaimContext& context, const Reclaimer& reclaimer,
+                          absl::Span<const VictimQueue> victims) {
+  Holdings holdings(context);
+  Resources largest;
+  for (const VictimQueue& victim : victims) {
+    const auto [reclaimer_side, victim_side] = context.tree.Diverging(reclaimer.leaf, victim.leaf);
+    for (const Resources& piece : victim.pieces) {
+      const Resources remaining = holdings.Of(victim_side);
+      if (!HasRight(context, reclaimer, reclaimer_side, victim_side, remaining,
+                    reclaimer.request + piece)) {
+        return NoRight(context, reclaimer, reclaimer_side, victim_side, remaining);
+      }
+      holdings.TakeOff(victim.leaf, piece);
+      Enlarge(context, piece, largest);
+    }
+  }
+  return TestTogether(context, reclaimer, holdings, largest);
+}
+
+// The right to take a piece depends on what its side still holds before it, and on which resources
+// it has. What the side holds falls from piece to piece, so of the pieces of one queue that have
+// the same resources the last has the right only if all have it.
+class ReclaimTrial::Impl {
+ public:
+  Impl(const ReclaimContext& context, const Reclaimer& reclaimer)
+      : context_(context),
+        reclaimer_(reclaimer),
+        holdings_(context_),
+        whole_(context.round_to_gang || context.tree.resources().size() > 64) {}
+
+  ReclaimAnswer Add(QueueId leaf, const Resources& piece) {
+    if (whole_) return AddAndTestAll(leaf, piece);
+    const auto [reclaimer_side, victim_side] = context_.tree.Diverging(reclaimer_.leaf, leaf);
+    const size_t place = PlaceOf(leaf);
+    const Resources remaining = RemainingAt(place, victim_side);
+    const Resources involved = reclaimer_.request + piece;
+    if (!HasRight(context_, reclaimer_, reclaimer_side, victim_side, remaining, involved)) {
+      return NoRight(context_, reclaimer_, reclaimer_side, victim_side, remaining);
+    }
+    for (size_t later = place + 1; later < queues_.size(); ++later) {
+      if (queues_[later].side == victim_side && !StaysRight(queues_[later], piece)) {
+        return AddAndTestAll(leaf, piece);
+      }
+    }
+    const Resources former = largest_;
+    const size_t first_time = holdings_.TakeOff(leaf, piece);
+    Enlarge(context_, piece, largest_);
+    const ReclaimAnswer together = TestTogether(context_, reclaimer_, holdings_, largest_);
+    if (!together.allowed()) {
+      holdings_.PutBack(leaf, piece, first_time);
+      largest_ = former;
+      return together;
+    }
+    Keep(place, leaf, {reclaimer_side, victim_side}, remaining, involved, piece);
+    return together;
+  }
+
+ private:
+  // The last piece of a queue that has these resources.
+  struct Last {
+    uint64_t resources = 0;  // bits by their place in tree.resources()
+    Resources involved;      // what the request and the piece have together
+    Resources remaining;     // what the side held before it
+  };
+  struct Queue {
+    QueueId leaf = 0, reclaimer_side = 0, side = 0;
+    std::vector<Last> last;
+    Resources left;  // what the side holds after its pieces and those of the queues before it
+    std::vector<Resources> pieces;
+  };
+
+  [[nodiscard]] size_t PlaceOf(QueueId leaf) const {
+    size_t place = 0;
+    while (place < queues_.size() && queues_[place].leaf != leaf) ++place;
+    return place;
+  }
+  [[nodiscard]] Resources RemainingAt(size_t place, QueueId side) const {
+    if (place < queues_.size()) return queues_[place].left;
+    for (size_t before = place; before-- > 0;) {
+      if (queues_[before].side == side) return queues_[before].left;
+    }
+    return context_.ledger.allocated(side);
+  }
+  [[nodiscard]] bool StaysRight(const Queue& queue, const Resources& piece) const {
+    return std::all_of(queue.last.begin(), queue.last.end(), [&](const Last& last) {
+      Resources remaining = last.remaining;
+      remaining -= piece;
+      return HasRight(context_, reclaimer_, queue.reclaimer_side, queue.side, remaining,
+                      last.involved);
+    });
+  }
+  void Keep(size_t place, QueueId leaf, std::pair<QueueId, QueueId> sides,
+            const Resources& remaining, const Resources& involved, const Resources& piece) {
+    if (place == queues_.size()) {
+      queues_.emplace_back();
+      queues_.back().leaf = leaf;
+      queues_.back().reclaimer_side = sides.first;
+      queues_.back().side = sides.second;
+      queues_.back().left = remaining;
+    }
+    queues_[place].pieces.push_back(piece);
+    uint64_t bits = 0;
+    const auto resources = context_.tree.resources();
+    for (size_t i = 0; i < resources.size(); ++i) {
+      if (involved[resources[i]] > 0) bits |= uint64_t{1} << i;
+    }
+    std::vector<Last>& last = queues_[place].last;
+    const auto known =
+        std::find_if(last.begin(), last.end(), [&](const Last& l) { return l.resources == bits; });
+    if (known != last.end()) {
+      known->remaining = remaining;
+    } else {
+      last.push_back({bits, involved, remaining});
+    }
+    queues_[place].left -= piece;
+    for (size_t later = place + 1; later < queues_.size(); ++later) {
+      if (queues_[later].side != sides.second) continue;
+      queues_[later].left -= piece;
+      for (Last& each : queues_[later].last) each.remaining -= piece;
+    }
+  }
+  ReclaimAnswer AddAndTestAll(QueueId leaf, const Resources& piece) {
+    std::vector<VictimQueue> victims;
+    for (const Queue& queue : queues_) victims.push_back({queue.leaf, queue.pieces});
+    const size_t place = PlaceOf(leaf);
+    if (place == victims.size()) victims.push_back({leaf, {}});
+    victims[place].pieces.push_back(piece);
+    const ReclaimAnswer answer = Reclaimable(context_, reclaimer_, victims);
+    if (!answer.allowed()) return answer;
+    if (place == queues_.size()) {
+      queues_.emplace_back();
+      queues_.back().leaf = leaf;
+    }
+    queues_[place].pieces.push_back(piece);
+    return answer;
+  }
+
+  const ReclaimContext context_;
+  const Reclaimer reclaimer_;
+  Holdings holdings_;
+  const bool whole_;  // only pieces are kept, and all are tested each time
+  Resources largest_;
+  std::vector<Queue> queues_;  // by their first pieces
+};
+
+ReclaimTrial::ReclaimTrial(const ReclaimContext& context, const Reclaimer& reclaimer)
+    : impl_(std::make_unique<Impl>(context, reclaimer)) {}
+ReclaimTrial::~ReclaimTrial() = default;
+
+ReclaimAnswer ReclaimTrial::Add(QueueId leaf, const model::Resources& piece) {
+  return impl_->Add(leaf, piece);
 }
 
 }  // namespace fairlead::queues

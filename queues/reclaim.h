@@ -50,10 +50,11 @@
 // No function here changes a ledger. Pass the copy from the start of the search, so that the
 // simulation does not change the answer. Resources besides CPU, memory and GPU take part only if
 // they are involved. Thread-safety: pure functions. Complexity: O(victim pieces * depth *
-// resources).
+// resources); a ReclaimTrial tests one piece more without looking at the others again.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -118,5 +119,27 @@ struct VictimQueue {
 };
 ReclaimAnswer Reclaimable(const ReclaimContext& context, const Reclaimer& reclaimer,
                           absl::Span<const VictimQueue> victims);
+
+// A set of victims that grows piece by piece, as a search takes them.
+//
+// Ownership: borrows what the context refers to; nothing of it may change meanwhile.
+// Thread-safety: one thread. Complexity: a piece costs O(depth * resources * queues that gave)
+// while nothing is rounded, whatever was added before; O(all pieces) if pieces of queues that came
+// later lose their right by it, or with rounding.
+class ReclaimTrial {
+ public:
+  ReclaimTrial(const ReclaimContext& context, const Reclaimer& reclaimer);
+  ~ReclaimTrial();
+  ReclaimTrial(const ReclaimTrial&) = delete;
+  ReclaimTrial& operator=(const ReclaimTrial&) = delete;
+
+  // What Reclaimable() says about all pieces added so far and this one, which comes behind those of
+  // its queue; queues are in the order of their first pieces. If it is refused, nothing is added.
+  ReclaimAnswer Add(QueueId leaf, const model::Resources& piece);
+
+ private:
+  class Impl;
+  const std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace fairlead::queues

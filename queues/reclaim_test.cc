@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
 
+#include "absl/strings/str_cat.h"
 #include "queues/test_support.h"
 
 namespace fairlead::queues {
@@ -469,6 +471,71 @@ TEST(MinRuntimeTest, ProtectionEndsExactlyAtTheMinimum) {
   EXPECT_FALSE(IsProtected(start + absl::Minutes(1), start, absl::Minutes(1)));
   EXPECT_FALSE(IsProtected(start, start, absl::ZeroDuration()));
   EXPECT_FALSE(IsProtected(start, absl::InfinitePast(), absl::Hours(1)));
+}
+
+// Piece by piece a trial says what is said of all pieces together, whatever was refused before.
+TEST(ReclaimTrialTest, SaysWhatIsSaidOfAllPieces) {
+  int64_t allowed = 0, refused = 0;
+  for (uint64_t seed = 1; seed <= 2000; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    std::mt19937_64 random(seed);
+    const auto below = [&](uint64_t n) { return static_cast<int64_t>(random() % n); };
+    model::ResourceNames names;
+    QueueTree tree(names);
+    std::vector<QueueId> leaves;
+    for (int64_t d = 0; d < 2 + below(2); ++d) {
+      const std::string parent = absl::StrCat("d", d);
+      const auto add = [&](const std::string& name, const std::string& above) {
+        model::Queue queue = MakeQueue(name, above);
+        queue.gpu = {below(3) == 0 ? kUnlimited : 1000 * below(9), kUnlimited, 1};
+        queue.cpu = {below(2) == 0 ? kUnlimited : 1000 * below(9), kUnlimited, 1};
+        return tree.Upsert(queue);
+      };
+      add(parent, "");
+      for (int64_t l = 0; l < 1 + below(3); ++l) {
+        leaves.push_back(add(absl::StrCat(parent, "-", l), parent));
+      }
+    }
+    QueueLedger ledger(tree);
+    ledger.Rebuild(tree);
+    FairShares shares(tree);
+    for (QueueId q = 0; q < tree.size(); ++q) {
+      shares.Set(q, kGpu, 1000 * below(9));
+      shares.Set(q, model::kCpu, 1000 * below(9));
+      shares.Set(q, model::kMemory, 1'000'000);
+    }
+    const auto amounts = [&] {
+      model::Resources some;
+      if (below(3) > 0) some.Set(kGpu, 500 * (1 + below(3)));
+      if (below(2) > 0) some.Set(model::kCpu, 500 * (1 + below(3)));
+      return some;
+    };
+    for (const QueueId leaf : leaves) {
+      for (int64_t i = 0; i < below(8); ++i) ledger.Charge(leaf, amounts(), true);
+    }
+    const ReclaimContext context{tree, ledger, shares, kMicro + 250'000 * below(3), below(4) == 0};
+    const Reclaimer reclaimer{leaves[0], amounts(), below(3) > 0};
+    ReclaimTrial trial(context, reclaimer);
+    std::vector<VictimQueue> victims;
+    for (int i = 0; i < 30; ++i) {
+      const QueueId leaf = leaves[static_cast<size_t>(1 + below(leaves.size() - 1))];
+      const model::Resources piece = amounts();
+      std::vector<VictimQueue> with = victims;
+      auto at = std::find_if(with.begin(), with.end(),
+                             [&](const VictimQueue& victim) { return victim.leaf == leaf; });
+      if (at == with.end()) at = with.insert(with.end(), {leaf, {}});
+      at->pieces.push_back(piece);
+      const ReclaimAnswer expected = Reclaimable(context, reclaimer, with);
+      const ReclaimAnswer answer = trial.Add(leaf, piece);
+      ASSERT_EQ(answer.refusal, expected.refusal) << "piece " << i;
+      ASSERT_EQ(answer.queue, expected.queue) << "piece " << i;
+      ASSERT_EQ(answer.resource, expected.resource) << "piece " << i;
+      ++(answer.allowed() ? allowed : refused);
+      if (answer.allowed()) victims = std::move(with);
+    }
+  }
+  EXPECT_GT(allowed, 1000);
+  EXPECT_GT(refused, 1000);
 }
 
 }  // namespace

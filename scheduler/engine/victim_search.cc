@@ -35,6 +35,10 @@ std::vector<bool> MustMove(const std::vector<VictimUnit>& units) {
   return moved;
 }
 
+// Filter evaluations in the time of which a unit is tested for joining the others. The first ones
+// of a search are not counted: however small the budget, a search may make one try.
+constexpr uint64_t kWorkOfJoin = 4, kFreeJoins = 64;
+
 // Pods that start one after another may be moved one after another: one cycle a second is enough.
 absl::Time NextSecond(absl::Time time) {
   return absl::UnixEpoch() + absl::Ceil(time - absl::UnixEpoch(), absl::Seconds(1));
@@ -122,6 +126,16 @@ class VictimSearch::PotentialVictims {
     units.back().must_move = must_move;
     order_.Picked(units.back().leaf, units.back().charge);
   }
+  // Why the unit may not join those taken, by these rules; if it may, it has to be taken next, and
+  // not as one that must move.
+  queues::ReclaimRefusal Join(const Rules& rules, const VictimUnit& unit) {
+    if (!trial_.has_value() && !trial_failed_) StartTrial(rules);
+    if (!trial_failed_) return trial_->Add(unit.leaf, unit.charge).refusal;
+    units.push_back(unit);
+    const queues::ReclaimRefusal refusal = rules.refusal(units, MustMove(units));
+    units.pop_back();
+    return refusal;
+  }
   // Takes back those marked, and what else was taken of their workloads after them: the core goes
   // last, so it does not go where an extra pod stays. Nothing more of those workloads is taken, and
   // their queues have the more to give.
@@ -144,22 +158,34 @@ class VictimSearch::PotentialVictims {
       order_.Picked(unit.leaf, back);
     }
     units = std::move(kept);
+    trial_.reset();
   }
 
   std::vector<VictimUnit> units;
 
  private:
+  void StartTrial(const Rules& rules) {
+    trial_.emplace(*rules.rights, *rules.reclaimer);
+    for (const VictimUnit& unit : units) {
+      if (unit.must_move || trial_->Add(unit.leaf, unit.charge).allowed()) continue;
+      // What is left after some were taken back would not have been taken in this order: all units
+      // are tested with each one more.
+      trial_failed_ = true;
+      return;
+    }
+  }
+
   VictimWalks& walks_;
   queues::QueueOrderIterator order_;
+  std::optional<queues::ReclaimTrial> trial_;  // of the units, once it is asked for
+  bool trial_failed_ = false;
 };
 
 VictimSearch::Join VictimSearch::MayJoin(const Rules& rules, PotentialVictims& taken,
-                                         const VictimUnit& unit) const {
+                                         const VictimUnit& unit) {
   using queues::ReclaimRefusal;
   if (rules.refusal == nullptr) return Join::kTaken;
-  taken.units.push_back(unit);
-  const ReclaimRefusal refusal = rules.refusal(taken.units, MustMove(taken.units));
-  taken.units.pop_back();
+  const ReclaimRefusal refusal = taken.Join(rules, unit);
   if (refusal == ReclaimRefusal::kNone) return Join::kTaken;
   if (rules.others_move) {
     const bool movable = state_.workload(unit.workload).IsMovable() && !AnyStays(state_, unit.pods);
@@ -183,6 +209,7 @@ bool VictimSearch::Search(state::Transaction& txn, const SearchContext& context,
   bool no_excess = false;
   SearchBudgets budgets(state_, context.against_budgets);
   std::vector<bool> returned;
+  uint64_t joins = 0;
   while (LeafVictims* walk = taken.Next()) {
     const VictimUnit& unit = *walk->Peek();
     if (!Helps(unit, step) || !budgets.Admits(unit)) {
@@ -202,6 +229,7 @@ bool VictimSearch::Search(state::Transaction& txn, const SearchContext& context,
           rules.name, ": stopped after moved workloads: ", workloads.size(), " (its maximum)"));
       break;
     }
+    if (++joins > kFreeJoins) placer_.AddWork(kWorkOfJoin);
     const Join join = MayJoin(rules, taken, unit);
     if (join == Join::kNotThis) {
       no_excess = true;
@@ -221,7 +249,7 @@ bool VictimSearch::Search(state::Transaction& txn, const SearchContext& context,
       ++victims;
     }
     if (taken.units.size() < next_try) continue;
-    // Not counted: however small the budget, a search may make one try.
+    // Not counted, either.
     uint64_t walked = 0;
     if (!fits_.Possible(rules.wanted, nullptr, walked)) continue;
     if (Solve(what_if, context, step, rules, budgets, taken.units, returned, outcome)) {
@@ -339,6 +367,8 @@ SearchOutcome VictimSearch::Reclaim(state::Transaction& txn, const SearchContext
   index_.CatchUp();
   Rules rules;
   rules.name = "reclaim";
+  rules.rights = &rights;
+  rules.reclaimer = &reclaimer;
   rules.refusal = [&](const std::vector<VictimUnit>& units, const std::vector<bool>& moved) {
     const std::vector<queues::VictimQueue> victims = ByQueue(units, moved);
     // Moving others about is for queues in need only: else one that has plenty could disturb all

@@ -184,6 +184,9 @@ class VictimSearch {
     std::function<queues::ReclaimRefusal(const std::vector<VictimUnit>&,
                                          const std::vector<bool>& moved)>
         refusal;
+    // The same for one unit more, as units are taken. Null together with `refusal`. Borrowed.
+    const queues::ReclaimContext* rights = nullptr;
+    const queues::Reclaimer* reclaimer = nullptr;
     bool all_move = false;
     // What may not be taken may still be moved.
     bool others_move = false;
@@ -216,8 +219,7 @@ class VictimSearch {
     kNotThis,  // units of other workloads of its queue may
     kNoMore,   // nor may any other of its queue
   };
-  [[nodiscard]] Join MayJoin(const Rules& rules, PotentialVictims& taken,
-                             const VictimUnit& unit) const;
+  [[nodiscard]] Join MayJoin(const Rules& rules, PotentialVictims& taken, const VictimUnit& unit);
   // Some of the units make room: the transaction holds the fewest that were found to do. If not,
   // `returned` says which of them got exactly their own place again, as they come before the step
   // in queue order: they give nothing.
