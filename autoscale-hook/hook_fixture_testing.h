@@ -16,6 +16,15 @@ namespace fairlead::hook::testing {
 
 inline const absl::Time kStart = absl::FromUnixSeconds(1800000000);
 
+using Service = DemandOutcome::Service;
+
+// Of one outcome, each followed by "; ".
+inline std::string DetailsOf(const DemandOutcome& outcome) {
+  std::string all;
+  for (const std::string& detail : outcome.details) all += detail + "; ";
+  return all;
+}
+
 // The API server's objects and the engine's knowledge, changed by hand.
 class HookTest : public ::testing::Test {
  protected:
