@@ -25,6 +25,7 @@ void Upstream5k(Run& run);
 
 // many_sizes_bench.cc
 void ManySizes5k(Run& run);
+void ManySizesReclaim(Run& run);
 
 // remote_plugin_bench.cc
 void RemotePlugin1k(Run& run);

@@ -78,6 +78,7 @@ int RunAll(const Arguments& arguments) {
       {"host_spread_5k", HostSpread5k},
       {"upstream_5k", Upstream5k},
       {"many_sizes_5k", ManySizes5k},
+      {"many_sizes_reclaim", ManySizesReclaim},
       {"remote_plugin_1k", RemotePlugin1k},
       {"fill_500x8", Fill500x8},
       {"queued_320k", Queued320k},

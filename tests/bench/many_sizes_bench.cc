@@ -1,6 +1,7 @@
 // Tenants choose what their pods request: thousands of them wait, no two are alike, and none fits
 // on any node of a full cluster that has room in sum. Each of them is compared with every node, and
 // victims are sought for each. How long is a step at most, and how long until all have a verdict?
+// And how long is a step in which pods of as many sizes, or gangs bound to racks, reclaim?
 #include <algorithm>
 
 #include "tests/bench/benchmarks.h"
@@ -85,7 +86,81 @@ void ManySizesWith(Run& run, bool hook) {
                   std::nullopt, std::nullopt, "CPU time of the longest step after it"});
 }
 
+constexpr int64_t kReclaimNodes = 2000;
+constexpr int64_t kReclaimers = 1000;
+constexpr int64_t kNodesOfRack = 32;
+
+// 7 of the 8 GPUs of each node run preemptible pods of a queue without quota.
+void FillNodes(LoopCluster& cluster) {
+  model::Topology topology;
+  topology.meta.name = "racks";
+  topology.levels = {{"rack", ""}};
+  cluster.Add(topology);
+  for (int64_t n = 0; n < kReclaimNodes; ++n) {
+    model::Node node = GpuNode(n);
+    node.meta.labels.Set("rack", absl::StrCat("rack-", n / kNodesOfRack));
+    cluster.Add(node);
+    for (int64_t g = 0; g < 7; ++g) {
+      const model::Pod pod = PodBuilder(kNamespace, Numbered("run", n * 8 + g))
+                                 .Queue("rich")
+                                 .Gpus(1)
+                                 .Cpu(1000)
+                                 .Preemptible(true);
+      cluster.AddJob(RunningOn(pod, n), false);
+    }
+  }
+}
+
+// Of a size of its own.
+void AddReclaimer(LoopCluster& cluster, int64_t number, bool gangs) {
+  const std::string name = Numbered("wait", number);
+  if (!gangs) {
+    cluster.AddJob(PodBuilder(kNamespace, name)
+                       .Queue("poor")
+                       .Gpus(1 + number % 8)
+                       .Cpu(1000 + number)
+                       .Created(number),
+                   false);
+    return;
+  }
+  model::PodGroup group = model::testing::MakeGroup(kNamespace, name, "poor", 2);
+  group.topology.topology = "racks";
+  group.topology.required_level = "rack";
+  cluster.Add(group);
+  for (const char* member : {"-0", "-1"}) {
+    const model::Pod pod = PodBuilder(kNamespace, absl::StrCat(name, member))
+                               .Queue("poor")
+                               .Group(name)
+                               .Gpus(4)
+                               .Cpu(1000 + number);
+    cluster.Add(pod);
+  }
+}
+
+void ReclaimSizes(Run& run, bool gangs) {
+  std::vector<double> first_ms;
+  for (int i = 0; i < run.repetitions; ++i) {
+    LoopCluster cluster;
+    cluster.Add(model::testing::MakeQueue("rich", "", 0, -1));
+    cluster.Add(model::testing::MakeQueue("poor", "", 1'000'000, -1));
+    FillNodes(cluster);
+    for (int64_t j = 0; j < kReclaimers; ++j) AddReclaimer(cluster, j, gangs);
+    cluster.Sync();
+    const Stopwatch watch;
+    const core::StepResult result = cluster.Step();
+    first_ms.push_back(watch.CpuSeconds() * 1e3);
+    Require(Count<model::EvictPod>(result) > 0, "nothing was reclaimed");
+  }
+  run.report.Add({gangs ? "many_sizes_reclaim/racks" : "many_sizes_reclaim", "ms", Better::kLower,
+                  first_ms, kGoalMs, std::nullopt, std::nullopt,
+                  "CPU time of a step; 1,000 of 1,000 sizes reclaim on 2,000 nodes"});
+}
+
 }  // namespace
+
+void ManySizesReclaim(Run& run) {
+  for (const bool gangs : {false, true}) ReclaimSizes(run, gangs);
+}
 
 void ManySizes5k(Run& run) {
   for (const bool hook : {false, true}) ManySizesWith(run, hook);
