@@ -392,7 +392,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   std::set<model::Kind> stale_kinds;
   bool dirty = true;
   absl::Time wake_at = absl::InfiniteFuture();
-  uint64_t step_work = 0;  // of the cycles of this step
+  uint64_t step_work = 0;  // of this step's rounds (DecideOnce), without follow-up cycles
   uint64_t next_action_id = 1;
   InFlightActions in_flight;
   Evictions evictions;

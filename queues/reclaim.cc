@@ -319,9 +319,13 @@ class ReclaimTrial::Impl {
         whole_(context.round_to_gang || context.tree.resources().size() > 64) {}
 
   ReclaimAnswer Add(QueueId leaf, const Resources& piece) {
-    if (whole_) return AddAndTestAll(leaf, piece);
-    const auto [reclaimer_side, victim_side] = context_.tree.Diverging(reclaimer_.leaf, leaf);
     const size_t place = PlaceOf(leaf);
+    if (whole_) {
+      const ReclaimAnswer answer = TestAll(place, leaf, piece);
+      if (answer.allowed()) QueueAt(place, leaf).pieces.push_back(piece);
+      return answer;
+    }
+    const auto [reclaimer_side, victim_side] = context_.tree.Diverging(reclaimer_.leaf, leaf);
     const Resources remaining = RemainingAt(place, victim_side);
     const Resources involved = reclaimer_.request + piece;
     if (!HasRight(context_, reclaimer_, reclaimer_side, victim_side, remaining, involved)) {
@@ -329,7 +333,7 @@ class ReclaimTrial::Impl {
     }
     for (size_t later = place + 1; later < queues_.size(); ++later) {
       if (queues_[later].side == victim_side && !StaysRight(queues_[later], piece)) {
-        return AddAndTestAll(leaf, piece);
+        return TestAll(place, leaf, piece);  // which piece is refused first, and why
       }
     }
     const Resources former = largest_;
@@ -381,20 +385,17 @@ class ReclaimTrial::Impl {
   }
   void Keep(size_t place, QueueId leaf, std::pair<QueueId, QueueId> sides,
             const Resources& remaining, const Resources& involved, const Resources& piece) {
-    if (place == queues_.size()) {
-      queues_.emplace_back();
-      queues_.back().leaf = leaf;
-      queues_.back().reclaimer_side = sides.first;
-      queues_.back().side = sides.second;
-      queues_.back().left = remaining;
-    }
-    queues_[place].pieces.push_back(piece);
+    Queue& queue = QueueAt(place, leaf);
+    queue.reclaimer_side = sides.first;
+    queue.side = sides.second;
+    queue.pieces.push_back(piece);
+    queue.left = remaining - piece;
     uint64_t bits = 0;
     const auto resources = context_.tree.resources();
     for (size_t i = 0; i < resources.size(); ++i) {
       if (involved[resources[i]] > 0) bits |= uint64_t{1} << i;
     }
-    std::vector<Last>& last = queues_[place].last;
+    std::vector<Last>& last = queue.last;
     const auto known =
         std::find_if(last.begin(), last.end(), [&](const Last& l) { return l.resources == bits; });
     if (known != last.end()) {
@@ -402,27 +403,25 @@ class ReclaimTrial::Impl {
     } else {
       last.push_back({bits, involved, remaining});
     }
-    queues_[place].left -= piece;
     for (size_t later = place + 1; later < queues_.size(); ++later) {
       if (queues_[later].side != sides.second) continue;
       queues_[later].left -= piece;
       for (Last& each : queues_[later].last) each.remaining -= piece;
     }
   }
-  ReclaimAnswer AddAndTestAll(QueueId leaf, const Resources& piece) {
-    std::vector<VictimQueue> victims;
-    for (const Queue& queue : queues_) victims.push_back({queue.leaf, queue.pieces});
-    const size_t place = PlaceOf(leaf);
-    if (place == victims.size()) victims.push_back({leaf, {}});
-    victims[place].pieces.push_back(piece);
-    const ReclaimAnswer answer = Reclaimable(context_, reclaimer_, victims);
-    if (!answer.allowed()) return answer;
+  Queue& QueueAt(size_t place, QueueId leaf) {
     if (place == queues_.size()) {
       queues_.emplace_back();
       queues_.back().leaf = leaf;
     }
-    queues_[place].pieces.push_back(piece);
-    return answer;
+    return queues_[place];
+  }
+  [[nodiscard]] ReclaimAnswer TestAll(size_t place, QueueId leaf, const Resources& piece) const {
+    std::vector<VictimQueue> victims;
+    for (const Queue& queue : queues_) victims.push_back({queue.leaf, queue.pieces});
+    if (place == victims.size()) victims.push_back({leaf, {}});
+    victims[place].pieces.push_back(piece);
+    return Reclaimable(context_, reclaimer_, victims);
   }
 
   const ReclaimContext context_;

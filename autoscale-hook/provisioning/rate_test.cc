@@ -31,8 +31,6 @@ TEST_F(HookTest, WhatIsBeyondTheRateAndCannotBeServedIsRefused) {
   EXPECT_EQ(out.outcomes[1].code, Code::kNoInstanceTypeFits);
 }
 
-// ---- rate
-
 // The plan's nodes for the second pod of a kind are dropped; the cap that they would have taken is
 // left for the other kind.
 TEST_F(HookTest, CapThatTheRateLeavesIsNotToldAsReached) {
@@ -58,20 +56,26 @@ TEST_F(HookTest, CapThatTheRateLeavesIsNotToldAsReached) {
   }
 }
 
-// ---- rate and total
+// Pods come one a second, and 10 at once are allowed and 6 a minute.
+class ArrivalsTest : public HookTest {
+ protected:
+  void ExpectTheRate(const std::function<DemandItem(int)>& arrival) {
+    Restart();
+    size_t created = 0;
+    StepOutput out;
+    for (int i = 0; i < 120; ++i, now_ += absl::Seconds(1)) {
+      out = StepAndApply({arrival(i)});
+      created += out.created.size();
+    }
+    EXPECT_EQ(created, 10u + 11u) << "the burst, and one more every ten seconds";
+    EXPECT_LT(out.wake_at, now_ + absl::Seconds(11));
+  }
+};
 
-TEST_F(HookTest, RateOfOneSizeIsLimited) {
+TEST_F(ArrivalsTest, RateOfOneSizeIsLimited) {
   options_.guard.burst = 10;
   options_.guard.per_minute = 6;
-  Restart();
-  size_t created = 0;
-  StepOutput out;
-  for (int i = 0; i < 120; ++i, now_ += absl::Seconds(1)) {
-    out = StepAndApply({Item(absl::StrCat("team/p", i), Spec(1000, 4, 1), 1)});
-    created += out.created.size();
-  }
-  EXPECT_EQ(created, 10u + 11u) << "the burst, and one more every ten seconds";
-  EXPECT_LT(out.wake_at, now_ + absl::Seconds(11));
+  ExpectTheRate([](int i) { return Item(absl::StrCat("team/p", i), Spec(1000, 4, 1), 1); });
   EXPECT_EQ(StepAndApply({Item("team/other", Spec(2001, 4, 1), 1)}).created.size(), 1u)
       << "another size has its own";
 }
@@ -121,20 +125,14 @@ TEST_F(HookTest, PodsThatDifferByAByteShareOneRate) {
 }
 
 // Sizes can be varied, too.
-TEST_F(HookTest, RateOfAllPodsTogetherIsLimited) {
+TEST_F(ArrivalsTest, RateOfAllPodsTogetherIsLimited) {
   options_.guard.total_burst = 10;
   options_.guard.total_per_minute = 6;
-  Restart();
-  size_t created = 0;
-  StepOutput out;
-  for (int i = 0; i < 120; ++i, now_ += absl::Seconds(1)) {
+  ExpectTheRate([](int i) {
     DemandItem item = Item(absl::StrCat("team/p", i), Spec(int64_t{1} << i % 11, 4, 1), 1);
     item.queue = absl::StrCat("q", i % 7);
-    out = StepAndApply({item});
-    created += out.created.size();
-  }
-  EXPECT_EQ(created, 10u + 11u) << "the burst, and one more every ten seconds";
-  EXPECT_LT(out.wake_at, now_ + absl::Seconds(11));
+    return item;
+  });
 }
 
 // Each life provisions what the former one has given up meanwhile.

@@ -108,7 +108,7 @@ class Simulation {
       replicas_[i]->OnEarlyRetry([this](const std::string& what) { checks_.Fail("retry", what); });
       replicas_[i]->OnEndByItself(
           [this](const std::string& what) { checks_.Fail("process", what); });
-      // Nobody decides: as if both had crashed.
+      // No process decides: as if both had crashed.
       replicas_[i]->OnKeptDown([this](absl::Time until) {
         if (!replicas_[0]->alive() && !replicas_[1]->alive()) checks_.Disturb(until);
       });

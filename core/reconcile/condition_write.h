@@ -77,7 +77,7 @@ class ConditionWrite {
 
   Condition shown_, sent_;
   WriteAttempts attempts_;
-  // It was shown while its answer was awaited; since then somebody may have written another one.
+  // It was shown while its answer was awaited; since then another client may have written one.
   bool seen_ = false;
   bool ended_ = false;  // the server calls what was sent invalid, or the object is gone
 };

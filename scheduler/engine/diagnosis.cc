@@ -1,6 +1,5 @@
 #include "scheduler/engine/diagnosis.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -48,16 +47,17 @@ void Diagnoser::Begin() {
 }
 
 uint64_t Diagnoser::AsksFor(const Cached& cached) const {
-  const uint64_t nodes = state_.node_count();
-  if (!cached.of_class.Renewable() || cached.seen < changes_.start()) return nodes;
-  return std::min(nodes, changes_.end() - cached.seen);
+  return AsksAll(cached) ? state_.node_count() : changes_.end() - cached.seen;
+}
+
+bool Diagnoser::AsksAll(const Cached& cached) const {
+  return !cached.of_class.Renewable() || cached.seen < changes_.start() ||
+         changes_.end() - cached.seen > state_.node_count();
 }
 
 void Diagnoser::CatchUp(Cached& cached) {
-  const uint64_t changed = changes_.end() - cached.seen;
   cached.round = round_;
-  if (!cached.of_class.Renewable() || cached.seen < changes_.start() ||
-      changed > state_.node_count()) {
+  if (AsksAll(cached)) {
     cached.of_class.AskAll();
   } else {
     changes_.ForEachNode(cached.seen, changes_.end(), [&](state::NodeId node) {

@@ -61,6 +61,8 @@ class Diagnoser final : public state::StateSubscriber {
   [[nodiscard]] bool IsCurrent(Cached& cached) const;
   // How many nodes have to be asked to bring it up to date.
   [[nodiscard]] uint64_t AsksFor(const Cached& cached) const;
+  // Whether it is all of them, and not those that have changed.
+  [[nodiscard]] bool AsksAll(const Cached& cached) const;
   // Asks again what may have changed.
   void CatchUp(Cached& cached);
 
