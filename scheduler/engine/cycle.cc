@@ -79,8 +79,10 @@ void RunCycle(const Actions& actions, bool may_evict, CycleContext& c) {
     action->Execute(c);
   }
   if (may_evict) {
-    c.in.budget.End();
-    c.in.answers.End();
+    // Of what had no turn nothing new is known.
+    const bool whole = !c.in.walk_budget.spent();
+    c.in.budget.End(whole);
+    c.in.answers.End(whole);
   }
   c.outcomes.AssignPositions();
   c.pipelined.Discard(c.in.state);

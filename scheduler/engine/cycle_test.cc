@@ -152,5 +152,22 @@ TEST(BindBackoffTest, AStreakEndsWhereNothingFailedForLong) {
   EXPECT_TRUE(backoff.empty());
 }
 
+// A cycle whose walk was cut short knows nothing new of what had no turn in it.
+TEST(SearchBudgetTest, WhatHadNoTurnKeepsItsPlaceInTheLine) {
+  SearchBudget budget;
+  const auto line = [&budget] { return budget.FirstInLine("reclaim"); };
+  budget.Begin(50);
+  budget.Postpone("reclaim", "first");
+  budget.Postpone("reclaim", "second");
+  budget.End();
+  budget.Begin(50);
+  EXPECT_TRUE(budget.TakeTurn("reclaim", "first", 0).has_value());
+  budget.End(/*whole=*/false);
+  EXPECT_EQ(line(), std::vector<std::string>{"second"});
+  budget.Begin(50);
+  budget.End(/*whole=*/true);
+  EXPECT_TRUE(line().empty()) << "it waits for no search any more";
+}
+
 }  // namespace
 }  // namespace fairlead::engine

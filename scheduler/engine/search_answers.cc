@@ -8,7 +8,10 @@ SearchAnswers::Subject SearchAnswers::SubjectOf(const state::Workload& workload)
   return {0, workload.uid};
 }
 
-void SearchAnswers::End() {
+void SearchAnswers::End(bool whole) {
+  for (const auto& [action, rows] : former_) {
+    if (!whole && !rows.empty()) current_[action].insert(rows.begin(), rows.end());
+  }
   std::swap(former_, current_);
   for (auto& [action, rows] : current_) rows.clear();
 }

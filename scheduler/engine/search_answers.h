@@ -30,8 +30,8 @@ class SearchAnswers {
   explicit SearchAnswers(const PendingIndex& pending) : pending_(pending) {}
 
   // After the last search of a cycle: answers that were neither recorded nor recalled in it are
-  // forgotten.
-  void End();
+  // forgotten, but not if some workloads had no turn in it (`whole` false).
+  void End(bool whole = true);
   void Record(absl::string_view action, const state::Workload& workload, SearchAnswerPtr answer);
   // The answer of a former cycle, which is kept. Null if no search for the workload was finished
   // since it waits for what the action gives.

@@ -37,7 +37,8 @@ class SearchBudget {
   // Before the first search of a cycle.
   void Begin(int64_t max_search_work);
   // After the last search of a cycle that had any right to search.
-  void End();
+  // `whole` false: some workloads had no turn in the cycle, and keep their places in the line.
+  void End(bool whole = true);
 
   // A search for the workload, by its uid, may begin; none if the budget is spent. `work`: spent so
   // far, by whatever.
@@ -54,6 +55,7 @@ class SearchBudget {
   std::optional<uint64_t> end_of_work_;  // set by the first turn of the cycle
   std::vector<Search> line_;             // of the last cycle
   std::vector<Search> postponed_;        // in this one
+  std::set<Search> searched_;            // in this one, to the end or not
 };
 
 }  // namespace fairlead::engine
