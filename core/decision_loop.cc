@@ -314,6 +314,7 @@ StepResult DecisionLoop::Impl::Step(absl::Time now) {
   sending_at = now;
   waits.Stamp(now);
   for (const model::ActionResult& answer : std::exchange(answers, {})) TakeAnswer(answer, now);
+  if (shard.has_value()) shard->LetGo([this](const model::ClusterEvent& event) { Apply(event); });
   TakeNodeLists(now);
   TakeReports(now);
   GroupPods(now, result);

@@ -101,7 +101,8 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
     if (loop_options.kai_status) kai_statuses.emplace(state, BackoffOf(loop_options));
     if (loop_options.shard.has_value()) {
       shard.emplace(*loop_options.shard, loop_options.state.scheduler_names,
-                    loop_options.state.reservation_namespace, loop_options.grouping.enabled);
+                    loop_options.state.reservation_namespace, loop_options.grouping.enabled,
+                    [this](const model::Pod& pod) { return MayBeBound(pod); });
     }
   }
 
@@ -300,7 +301,10 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   // The state has the pod afterwards, as it is or held back, unless it is withheld.
   state::Change FilePod(const model::Pod& pod, const PodGrouper::Answer& answer);
   state::Change FileGrouped(const model::Pod& pod);
-  // A pod of which its owners say that another shard has it.
+  // The pod, as it was seen, has no node, and a binding that was sent may give it one.
+  [[nodiscard]] bool MayBeBound(const model::Pod& pod) const;
+  // A pod of which its owners say that another shard has it. One that may be bound stays until it
+  // is seen again.
   state::Change FileForOther(const model::Pod& pod);
   // Reads and writes by which pods are grouped. Pods for which that ends are filed.
   void GroupPods(absl::Time now, StepResult& result);

@@ -180,9 +180,16 @@ state::Change DecisionLoop::Impl::FilePod(const model::Pod& pod, const PodGroupe
   return change;
 }
 
+bool DecisionLoop::Impl::MayBeBound(const model::Pod& pod) const {
+  if (!pod.node_name.empty()) return false;
+  const state::PodId known = state.FindPod(pod.meta.ns, pod.meta.name);
+  return known != state::kNoId && state.pod(known).uid == pod.meta.uid && bindings.IsSent(known);
+}
+
 state::Change DecisionLoop::Impl::FileForOther(const model::Pod& pod) {
   state::Change change;
   const state::PodId known = state.FindPod(pod.meta.ns, pod.meta.name);
+  if (MayBeBound(pod)) return FileGrouped(pod);
   if (known != state::kNoId && state.pod(known).ours) {
     PodGoing(known);
     change = state.RemovePod(pod.meta.ns, pod.meta.name, "");

@@ -96,11 +96,12 @@ std::string LabelValueFault(absl::string_view label_value) {
 }
 
 ShardFilter::ShardFilter(Shard shard, std::vector<std::string> scheduler_names,
-                         std::string reservation_namespace, bool grouping)
+                         std::string reservation_namespace, bool grouping, MayBeBound may_be_bound)
     : shard_(std::move(shard)),
       scheduler_names_(std::move(scheduler_names)),
       reservation_namespace_(std::move(reservation_namespace)),
-      grouping_(grouping) {}
+      grouping_(grouping),
+      may_be_bound_(std::move(may_be_bound)) {}
 
 void ShardFilter::Apply(const model::ClusterEvent& event, Pass pass) {
   if (const auto* upsert = std::get_if<model::Upsert>(&event)) {
@@ -197,7 +198,14 @@ void ShardFilter::ApplyPod(const model::ClusterEvent* event, const model::Pod& p
   row.uid = pod.meta.uid;
   Follow(key, row, LeaderOf(pod));
   row.has = Has(pod, row.leader);
-  if (row.leader.empty()) {
+  const bool stays = same && had && !row.has && may_be_bound_(pod);
+  if (stays) {
+    row.has = true;
+    staying_.insert(key);
+  } else {
+    staying_.erase(key);
+  }
+  if (row.leader.empty() && !stays) {
     row.pod.reset();
   } else {
     row.pod = pod;
@@ -210,6 +218,14 @@ void ShardFilter::ApplyPod(const model::ClusterEvent* event, const model::Pod& p
   model::Pod other = pod;
   other.scheduler_name = kOtherShard;
   pass(model::Upsert{std::move(other)});
+}
+
+void ShardFilter::LetGo(Pass pass) {
+  const std::set<std::string> keys = staying_;  // they may leave it
+  for (const std::string& key : keys) {
+    const model::Pod pod = *pods_.at(key).pod;
+    if (!may_be_bound_(pod)) ApplyPod(nullptr, pod, pass);
+  }
 }
 
 bool ShardFilter::IsReservation(const model::Pod& pod) const {
@@ -269,6 +285,7 @@ void ShardFilter::LookAgain(const std::string& leader, Pass pass) {
 
 void ShardFilter::ForgetPod(std::map<std::string, PodRow>::iterator row) {
   Follow(row->first, row->second, "");
+  staying_.erase(row->first);
   pods_.erase(row);
 }
 

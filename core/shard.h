@@ -11,7 +11,8 @@
 // ShardFilter stands between the watch and the rest of the core, which has only objects of its
 // shard, and the pods of others as pods of another scheduler: they count on nodes, and nothing is
 // decided about them. When an object moves, by its label or its group's, the core sees it come or
-// go.
+// go. A pod that the core may have bound stays until the outcome is known: its node would seem to
+// have room for another one else.
 //
 // A process without a shard has all objects and no filter.
 //
@@ -19,6 +20,7 @@
 // move in order of their names. Complexity: O(log pods) per event, O(its pods) when a group moves.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -52,15 +54,20 @@ class ShardFilter {
  public:
   using Pass = absl::FunctionRef<void(const model::ClusterEvent&)>;
 
+  // True for a pod without a node, as this object has it, that a binding of the core's may bind.
+  using MayBeBound = std::function<bool(const model::Pod&)>;
+
   // The scheduler name that pods of other shards have here.
   static constexpr char kOtherShard[] = "(another shard's)";
 
   // `grouping`: pods are put into groups by their owners (pod_grouper.h).
   ShardFilter(Shard shard, std::vector<std::string> scheduler_names,
-              std::string reservation_namespace, bool grouping);
+              std::string reservation_namespace, bool grouping, MayBeBound may_be_bound);
 
   // Calls `pass` with what the core is to have instead of the event.
   void Apply(const model::ClusterEvent& event, Pass pass);
+  // Pods that stay for their binding go, if it has failed. O(such pods).
+  void LetGo(Pass pass);
 
  private:
   // A pod of our schedulers, or one that holds a GPU for those that share it.
@@ -68,7 +75,7 @@ class ShardFilter {
     std::string uid;
     bool has = false;               // it belongs to the shard
     std::string leader;             // what decides that besides the pod, as a key of leaders_
-    std::optional<model::Pod> pod;  // if there is a leader
+    std::optional<model::Pod> pod;  // if there is a leader, or it stays for its binding
   };
   // A group or a node that has been seen. One that has gone is remembered while pods follow it:
   // the deletion of a group must not move what its pods hold.
@@ -98,9 +105,11 @@ class ShardFilter {
   const std::vector<std::string> scheduler_names_;
   const std::string reservation_namespace_;
   const bool grouping_;
+  const MayBeBound may_be_bound_;
   std::map<std::string, Leader> leaders_;
   std::map<std::string, PodRow> pods_;                      // by "namespace/name"
   std::map<std::string, std::set<std::string>> followers_;  // leader -> keys of pods_
+  std::set<std::string> staying_;                           // for their bindings; keys of pods_
   // The labelled objects that the core has: kind and "namespace/name" -> uid.
   std::map<std::pair<model::Kind, std::string>, std::string> passed_;
 };

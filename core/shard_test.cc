@@ -58,7 +58,9 @@ class ShardFilterTest : public ::testing::Test {
  protected:
   void Begin(const std::string& value) {
     filter_.emplace(Shard{value}, std::vector<std::string>{"fairlead"}, kReservations,
-                    /*grouping=*/false);
+                    /*grouping=*/false, [this](const model::Pod& pod) {
+                      return pod.node_name.empty() && sent_.contains(pod.meta.name);
+                    });
     world_ = {};
   }
   template <typename T>
@@ -75,6 +77,7 @@ class ShardFilterTest : public ::testing::Test {
   }
   std::optional<ShardFilter> filter_;
   PassedWorld world_;
+  std::set<std::string> sent_;  // names of pods of which a binding is open
 };
 
 TEST_F(ShardFilterTest, TheLabelDecides) {
@@ -147,6 +150,46 @@ TEST_F(ShardFilterTest, PodsOfADeletedGroupStay) {
   Pass(model::Delete{model::Kind::kPod, "ns", "p", "uid-ns-p"});
   Put(PodBuilder("ns", "late").Group("g").Build());
   EXPECT_EQ(Has(model::Kind::kPod, "ns/late"), "uid-ns-late other");
+}
+
+TEST_F(ShardFilterTest, APodStaysUntilItsBindingIsKnown) {
+  Begin("a");
+  const auto let_go = [&] {
+    filter_->LetGo([this](const model::ClusterEvent& own) { world_.Take(own); });
+  };
+  const model::Pod pod = PodBuilder("ns", "p");
+  model::Pod bound = pod;
+  bound.node_name = "n";
+  for (const bool with_group : {false, true}) {
+    const auto put = [&](model::Pod object, const std::string& pool) {
+      if (!with_group) return Put(InPool(object, pool));
+      Put(InPool(MakeGroup("ns", "g", "q", 1), pool));
+      object.meta.annotations.Set(model::kPodGroupAnnotation, "g");
+      Put(object);
+    };
+    put(pod, "a");
+    sent_ = {"p"};
+    put(pod, "b");
+    let_go();
+    EXPECT_EQ(Has(model::Kind::kPod, "ns/p"), "uid-ns-p") << "perhaps it is bound";
+    put(bound, "b");
+    EXPECT_EQ(Has(model::Kind::kPod, "ns/p"), "uid-ns-p other");
+    Pass(model::Delete{model::Kind::kPod, "ns", "p", ""});
+
+    put(pod, "a");
+    put(pod, "b");
+    sent_ = {};
+    let_go();
+    EXPECT_EQ(Has(model::Kind::kPod, "ns/p"), "uid-ns-p other") << "it is refused";
+    Pass(model::Delete{model::Kind::kPod, "ns", "p", ""});
+
+    put(pod, "a");
+    sent_ = {"p"};
+    put(pod, "b");
+    Pass(model::Delete{model::Kind::kPod, "ns", "p", ""});
+    let_go();
+    EXPECT_EQ(Has(model::Kind::kPod, "ns/p"), "");
+  }
 }
 
 TEST_F(ShardFilterTest, AReservationPodIsOfItsNodesShard) {
@@ -336,6 +379,26 @@ TEST_F(ShardsTest, EachPlacesItsPodsOnItsNodesWithinItsQueues) {
     EXPECT_THAT(bound, ElementsAre(absl::StrCat("m-", shard, "0"), absl::StrCat("m-", shard, "1"),
                                    absl::StrCat("p-", shard)));
   }
+}
+
+// The binding was sent before its label was seen to change.
+TEST_F(ShardsTest, WhatIsBoundWhileItMovesCountsOnItsNode) {
+  Start("a");
+  options_.hook.enabled = false;
+  Put(InPool(MakeNode("n", 1), "a"));
+  Put(InPool(MakeQueue("q", "", 8, 8), "a"));
+  const model::Pod first = PodBuilder("ns", "first").Queue("q").Gpus(1);
+  Put(InPool(first, "a"));
+  const StepResult sent = Step(1);
+  ASSERT_EQ(Of<model::BindPod>(sent).size(), 1u);
+  Put(InPool(first, "b"));
+  Put(InPool(PodBuilder("ns", "second").Queue("q").Gpus(1).Build(), "a"));
+  EXPECT_TRUE(Of<model::BindPod>(Step(2)).empty()) << "the only GPU may be taken";
+  // It is refused: now it is gone, and its room is free.
+  AnswerThe<model::BindPod>(sent, absl::PermissionDeniedError("no"));
+  const std::vector<model::BindPod> binds = Of<model::BindPod>(Step(3));
+  ASSERT_EQ(binds.size(), 1u);
+  EXPECT_EQ(binds.front().name, "second");
 }
 
 TEST_F(ShardsTest, WhatIsProvisionedBelongsToTheShard) {

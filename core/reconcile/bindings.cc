@@ -96,6 +96,11 @@ bool BindingPipeline::AwaitsAnswer(state::PodId pod) const {
   return row != nullptr && (row->attempts.in_flight() || row->repeat) && !row->attempts.in_doubt();
 }
 
+bool BindingPipeline::IsSent(state::PodId pod) const {
+  const Row* row = Find(pod);
+  return IsBinding(pod) && (row == nullptr || !row->held);
+}
+
 // ---- metrics ------------------------------------------------------------------------------------
 
 void BindingPipeline::SetNow(absl::Time now) {

@@ -130,6 +130,8 @@ class BindingPipeline {
   [[nodiscard]] absl::Time wake_at() const;
   // True if a first attempt to bind it is in flight, or was put off.
   [[nodiscard]] bool AwaitsAnswer(state::PodId pod) const;
+  // True if its binding has been sent, and neither refused nor seen.
+  [[nodiscard]] bool IsSent(state::PodId pod) const;
   // True if some bindings are in Reserve or Permit.
   [[nodiscard]] bool Holding() const { return !steps_.empty(); }
   [[nodiscard]] size_t in_flight() const { return in_flight_.size(); }
