@@ -37,14 +37,7 @@ if [[ -x $binary ]]; then
   exit 0
 fi
 if ! find_go; then
-  say "the control plane is a Go program, and there is no Go here (1.26 or newer, or any from 1.21 that may download it)"
-  exit 3
-fi
-# Some distributions switch off the download of a newer toolchain, which this program needs.
-export GOTOOLCHAIN=${GOTOOLCHAIN:-auto}
-local_go=$(cd / && GOTOOLCHAIN=local go env GOVERSION)
-if [[ $local_go =~ ^go1\.([0-9]+) ]] && ((BASH_REMATCH[1] < 21)); then
-  say "the control plane is a Go program, and $(command -v go) is $local_go: install 1.26 or newer (from 1.21 on, Go downloads what is missing by itself)"
+  say "the control plane is a Go program: install Go 1.26 or newer (from 1.21 on, Go downloads what is missing by itself)"
   exit 3
 fi
 
@@ -62,6 +55,7 @@ mkdir -p "$CACHE/$hash"
 exec 9>"$CACHE/$hash/lock"
 flock 9 # Another process may be building the same.
 if [[ ! -x $binary ]]; then
+  local_go=$(GOTOOLCHAIN=local go env GOVERSION)
   wanted=$(awk '$1 == "go" {print "go" $2}' "$source_dir/go.mod")
   if [[ $(printf '%s\n' "$wanted" "$local_go" | sort -V | head -1) != "$wanted" ]]; then
     say "Go here is $local_go, it downloads $wanted for this"

@@ -12,7 +12,7 @@ hash=$(sha256sum "$source_dir"/*.go "$source_dir"/go.* | sha256sum | cut -c1-16)
 binary=$CACHE/$hash/fairlead-install-tools
 if [[ ! -x $binary ]]; then
   if ! find_go; then
-    say "helm and kubectl are Go programs, and there is no Go here (1.26 or newer)"
+    say "helm and kubectl are Go programs: install Go 1.26 or newer"
     exit 3
   fi
   mkdir -p "$CACHE/$hash"
@@ -22,7 +22,7 @@ if [[ ! -x $binary ]]; then
     say "building helm and kubectl (about 2 minutes once on two cores, then cached in $CACHE)"
     (
       cd "$source_dir"
-      GOTOOLCHAIN=${GOTOOLCHAIN:-auto} CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-s -w' -o "$binary.new" . 2>&1
+      CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags='-s -w' -o "$binary.new" . 2>&1
     ) >&2 || fail "$source_dir does not build"
     mv "$binary.new" "$binary"
   fi

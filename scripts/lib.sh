@@ -32,12 +32,20 @@ sources() { git ls-files --cached --others --exclude-standard '*.cc' '*.h' | sor
 # source_epoch: the time of packaged files, in seconds: SOURCE_DATE_EPOCH, else the commit's.
 source_epoch() { echo "${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}"; }
 
-# find_go: puts a Go into PATH if there is one; Debian users often have it in /usr/local/go.
+# find_go: puts a Go into PATH that builds Go programs of ours: one that is there (from 1.21 on it downloads a newer one by itself
+# if need be; Debian users often have it in /usr/local/go), else one in our cache, which is downloaded first. Fails if there is
+# none; says why.
 find_go() {
-  have go && return 0
-  if [[ -x /usr/local/go/bin/go ]]; then
-    PATH=$PATH:/usr/local/go/bin
+  local cached=$CACHE/go1.26.8 folder version
+  # Some distributions switch off the download of a newer one.
+  export GOTOOLCHAIN=${GOTOOLCHAIN:-auto}
+  for folder in "" /usr/local/go/bin "$cached/bin"; do
+    version=$(PATH=${folder:-$PATH} GOTOOLCHAIN=local go env GOVERSION 2>/dev/null) || continue
+    if [[ $version =~ ^go1\.([0-9]+) ]] && ((BASH_REMATCH[1] < 21)); then continue; fi
+    PATH=${folder:+$folder:}$PATH
     return 0
-  fi
-  return 1
+  done
+  say "there is no Go from 1.21 on here: downloading one (69 MB, once)"
+  python3 scripts/fetch_go.py "$cached" || return 1
+  PATH=$cached/bin:$PATH
 }

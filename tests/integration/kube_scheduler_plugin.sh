@@ -6,7 +6,6 @@ if ! find_go; then
   say "skipped: the plugin of kube-scheduler is a Go program, and there is no Go here"
   exit 77
 fi
-export GOTOOLCHAIN=${GOTOOLCHAIN:-auto}
 # As scripts/control-plane.sh, so that what it has compiled is used again.
 export CGO_ENABLED=0 GOFLAGS=-trimpath
 temporary=$(mktemp -d "${TMPDIR:-/tmp}/fairlead-plugin.XXXXXX")
