@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "autoscale-hook/planner/wished_offers.h"
 #include "scheduler/model/api_names.h"
+#include "scheduler/model/pod_terms.h"
 
 namespace fairlead::hook {
 namespace {
@@ -16,16 +17,12 @@ constexpr size_t kMaxOfferSets = 16;
 // Kinds of which the bounds are found together, so that nodes are added once for all of them.
 constexpr size_t kKindsAtOnce = 64;
 
-bool IsBond(const model::PodAffinityTerm& term, bool anti) {
-  return term.weight == 0 && !(anti && term.topology_key == model::kHostnameLabel);
-}
-
 // Whether a term of `spec` that looks at other nodes may select pods with these labels.
 // Namespaces are left aside: it may say yes too often.
 bool MaySelect(const model::PodSpec& spec, const model::StringMap& labels) {
   const auto any = [&](const std::vector<model::PodAffinityTerm>& terms, bool anti) {
     return std::any_of(terms.begin(), terms.end(), [&](const model::PodAffinityTerm& term) {
-      return IsBond(term, anti) && term.selector.Matches(labels);
+      return model::IsBond(term, anti) && term.selector.Matches(labels);
     });
   };
   return any(spec.pod_affinity, false) || any(spec.pod_anti_affinity, true) ||
@@ -48,10 +45,11 @@ std::string BondOf(const model::PodSpec& spec) {
     if (spread.do_not_schedule) return absl::StrCat("spread over ", spread.topology_key);
   }
   for (const model::PodAffinityTerm& term : spec.pod_affinity) {
-    if (IsBond(term, false)) return absl::StrCat("attract each other over ", term.topology_key);
+    if (model::IsBond(term, false))
+      return absl::StrCat("attract each other over ", term.topology_key);
   }
   for (const model::PodAffinityTerm& term : spec.pod_anti_affinity) {
-    if (IsBond(term, true)) return absl::StrCat("avoid each other over ", term.topology_key);
+    if (model::IsBond(term, true)) return absl::StrCat("avoid each other over ", term.topology_key);
   }
   return "";
 }
@@ -61,7 +59,7 @@ std::vector<bool> ItemsWithBonds(const Demand& demand) {
   std::set<const model::PodSpec*> bonds;
   for (const DemandItem& item : demand) {
     for (const verdict::DemandClass& pods : item.classes) {
-      if (Counts(pods) && !BondOf(*pods.spec).empty()) bonds.insert(pods.spec.get());
+      if (Counts(pods) && model::HasBond(*pods.spec)) bonds.insert(pods.spec.get());
     }
   }
   if (bonds.empty()) return with;

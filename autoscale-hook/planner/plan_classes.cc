@@ -46,7 +46,7 @@ PlanClasses::PlanClasses(const Demand& demand, const std::vector<Offer>& offers,
   for (size_t p = 0; p < specs_.size(); ++p) ConfineToWishes(static_cast<int>(p));
   for (size_t p = 0; p < pack_classes.size(); ++p) {
     // Packing does not see what they depend on.
-    if (!BondOf(*specs_[p]).empty()) continue;
+    if (model::HasBond(*specs_[p])) continue;
     const auto pack_class = static_cast<int>(p);
     for (size_t o = 0; o < offers.size(); ++o) {
       if (packer_->Fit(static_cast<int>(o), pack_class) > 0) {

@@ -20,22 +20,28 @@ using Loads = std::vector<Placement::Load>;
 struct Kind {
   int spec_class = 0;
   std::shared_ptr<const model::PodSpec> spec;
-  int64_t count = 0, min = 0;
+  struct Pods {
+    int64_t count = 0, min = 0;
+  };
+  Pods pods;
+  Pods without_room;  // in the domain with room (verdict::DomainRoom); elsewhere `pods`
 };
 
 // One of the domains in which a rule's pods could be.
 struct Choice {
   Offers offers;
   bool narrow = false;     // of the preferred level
+  bool has_room = false;   // for all but Kind::without_room, on nodes that are there
   std::vector<int> kinds;  // plan classes of the rule's own kinds; -1: does not fit, and need not
   // Everything at and below the rule on one node; -1: it is not one node.
   int unit_all = -1, unit_minimum = -1;
 };
 
 struct Node {
-  const DomainRule* rule = nullptr;  // null: the item itself
-  std::vector<Kind> kinds;           // of its own, without those of rules inside
-  std::vector<int> inside;           // nodes
+  const DomainRule* rule = nullptr;           // null: the item itself
+  const verdict::DomainRoom* room = nullptr;  // null: nowhere
+  std::vector<Kind> kinds;                    // of its own, without those of rules inside
+  std::vector<int> inside;                    // nodes
   // Equal ones of `inside` together: the first of them, and how many.
   std::vector<std::pair<int, int64_t>> groups;
   std::string signature;
@@ -44,6 +50,19 @@ struct Node {
   bool shares_node = false;
   int64_t most_on_one = 0, needed_on_one = 0;
 };
+
+Kind::Pods NumbersOf(const verdict::DemandClass& pods) {
+  return {pods.count, std::clamp<int64_t>(pods.min_count, 0, pods.count)};
+}
+
+Kind::Pods NumbersWithoutRoom(const verdict::DomainDemand& demand,
+                              const verdict::DemandClass& all) {
+  if (!demand.room.has_value()) return NumbersOf(all);
+  for (const verdict::DemandClass& pods : demand.room->rest) {
+    if (pods.spec == all.spec) return NumbersOf(pods);
+  }
+  return {};
+}
 
 int64_t CountOf(const Loads& loads) {
   int64_t count = 0;
@@ -92,13 +111,14 @@ class PlanDomains::Tree {
         if (pod_class.spec == nullptr || pod_class.count <= 0) continue;
         if (refused_.empty()) refused_ = BondOf(*pod_class.spec);
         at(part.rule + 1)
-            .kinds.push_back({classes_.IndexOf(*pod_class.spec), pod_class.spec, pod_class.count,
-                              std::clamp<int64_t>(pod_class.min_count, 0, pod_class.count)});
+            .kinds.push_back({classes_.IndexOf(*pod_class.spec), pod_class.spec,
+                              NumbersOf(pod_class), NumbersWithoutRoom(item.domains, pod_class)});
       }
     }
     for (size_t i = item.domains.rules.size(); i > 0; --i) {
       Node& node = nodes_[i];
       node.rule = &item.domains.rules[i - 1];
+      if (item.domains.room.has_value()) node.room = &*item.domains.room;
       const bool empty = node.kinds.empty() && node.inside.empty();
       if (!empty) {
         std::vector<int>& around = at(node.rule->around + 1).inside;
@@ -160,9 +180,12 @@ void PlanDomains::Tree::Sign(Node& node) {
     absl::StrAppend(&text, absl::StrJoin(rule.labels, ","), "|", rule.required, "|",
                     rule.preferred);
     for (const auto& values : rule.pinned) absl::StrAppend(&text, "|", absl::StrJoin(values, ","));
+    if (node.room != nullptr) absl::StrAppend(&text, "+", absl::StrJoin(node.room->values, ","));
   }
   for (const Kind& kind : node.kinds) {
-    absl::StrAppend(&text, ";", kind.spec_class, ":", kind.count, ":", kind.min);
+    absl::StrAppend(&text, ";", kind.spec_class, ":", kind.pods.count, ":", kind.pods.min);
+    if (node.room == nullptr) continue;
+    absl::StrAppend(&text, "+", kind.without_room.count, ":", kind.without_room.min);
   }
   for (const int inside : node.inside) {
     const std::string& inner = this->node(inside).signature;
@@ -262,11 +285,13 @@ void PlanDomains::Tree::AddShared(Node& node, Offers offers, bool narrow,
                                   std::vector<Choice>& choices) {
   Choice choice;
   choice.narrow = narrow;
+  choice.has_room = node.room != nullptr && !offers.empty() &&
+                    ValuesOf(*node.rule, node.rule->required, offers.front()) == node.room->values;
   for (const Kind& kind : node.kinds) {
     const int plan_class =
         classes_.Confined(kind.spec_class, classes_.Admitted(kind.spec_class, level_, offers));
     const bool fits = classes_.Fits(plan_class);
-    if (!fits && kind.min > 0) return;
+    if (!fits && (choice.has_room ? kind.without_room : kind.pods).min > 0) return;
     choice.kinds.push_back(fits ? plan_class : -1);
   }
   choice.offers = std::move(offers);
@@ -277,8 +302,9 @@ void PlanDomains::Tree::AddShared(Node& node, Offers offers, bool narrow,
 void PlanDomains::Tree::Gather(int index, Offers& offers, Loads& required, Loads& extra) const {
   const Node& node = this->node(index);
   for (const Kind& kind : node.kinds) {
-    if (kind.min > 0) required.push_back({kind.spec, kind.min});
-    if (kind.count > kind.min) extra.push_back({kind.spec, kind.count - kind.min});
+    const auto& [count, min] = kind.pods;
+    if (min > 0) required.push_back({kind.spec, min});
+    if (count > min) extra.push_back({kind.spec, count - min});
   }
   for (const int inside : node.inside) {
     const DomainRule& rule = *this->node(inside).rule;
@@ -398,7 +424,9 @@ bool PlanDomains::Search::Fill(const Node& node, const Choice& choice, int64_t t
   }
   for (size_t i = 0; i < node.kinds.size(); ++i) {
     if (choice.kinds[i] < 0) continue;
-    Add(choice.kinds[i], times * node.kinds[i].count, times * node.kinds[i].min, counts, wishes);
+    const Kind& kind = node.kinds[i];
+    const auto& [count, min] = choice.has_room ? kind.without_room : kind.pods;
+    Add(choice.kinds[i], times * count, times * min, counts, wishes);
   }
   for (const auto& [inside, number] : node.groups) {
     if (Place(inside, choice.offers, times * number, counts, wishes)) continue;

@@ -10,6 +10,8 @@
 //   of
 //              its preferred level (narrow), and those of its required level, or all offers inside
 //              if there is none.
+//   room       In the domain with room for some of the pods (verdict::DomainRoom) the others alone
+//              are planned for.
 //   choosing   The cheapest choice with which everything asked for can be bought beside what is
 //              taken already; among equals the narrow one, then GPUs, nodes, the order of offers.
 //              Rules inside a rule choose one after another; equal ones together if one domain can

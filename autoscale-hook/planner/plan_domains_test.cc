@@ -173,6 +173,37 @@ TEST_F(PlanDomainsTest, RunningPodsPinTheZone) {
   EXPECT_EQ(Bought(0), "2xcheap/z1");
 }
 
+TEST_F(PlanDomainsTest, WhereSomeHaveRoomTheOthersAreBoughtForIfThatIsCheaper) {
+  const Spec1 pod = Spec(1000, 1, 1);
+  DemandItem gang = Gang("g", pod, 4, OneZone());
+  gang.domains.room = {{"z2"}, {{pod, 2, 2}}};
+  Run({In({"z1"}, "cheap", 1, 2), In({"z2"}, "dear", 1, 3)}, {gang});
+  EXPECT_EQ(Bought(0), "2xdear/z2");
+  EXPECT_EQ(Details(0), "");
+  gang.domains.room->rest = {{pod, 3, 3}};
+  Run({In({"z1"}, "cheap", 1, 2), In({"z2"}, "dear", 1, 3)}, {gang});
+  EXPECT_EQ(Bought(0), "4xcheap/z1");
+  // Where there is nothing to buy, the room is of no use.
+  Run({In({"z1"}, "cheap", 1, 2)}, {gang});
+  EXPECT_EQ(Bought(0), "4xcheap/z1");
+  // A cap that leaves enough for the others alone.
+  caps_.gpus = 3;
+  Run({In({"z1"}, "cheap", 1, 2), In({"z2"}, "dear", 1, 3)}, {gang});
+  EXPECT_EQ(Bought(0), "3xdear/z2");
+  caps_.gpus = 2;
+  Run({In({"z1"}, "cheap", 1, 2), In({"z2"}, "dear", 1, 3)}, {gang});
+  EXPECT_EQ(Bought(0), "GpuCapReached");
+}
+
+TEST_F(PlanDomainsTest, RoomIsOfOneGangAlone) {
+  const Spec1 pod = Spec(1000, 1, 1);
+  DemandItem first = Gang("a", pod, 4, OneZone());
+  first.domains.room = {{"z1"}, {{pod, 1, 1}}};
+  Run({In({"z1"}, "one", 1, 2)}, {first, Gang("b", pod, 4, OneZone())});
+  EXPECT_EQ(Bought(0), "1xone/z1");
+  EXPECT_EQ(Bought(1), "4xone/z1");
+}
+
 TEST_F(PlanDomainsTest, OneNodeTakesTheWholeSet) {
   const Spec1 pod = Spec(1000, 1, 1);
   const std::vector<InstanceType> types = {In({"z1"}, "one", 1, 1), In({"z1"}, "four", 4, 9),

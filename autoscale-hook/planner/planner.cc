@@ -17,7 +17,11 @@ namespace {
 
 // Says so if the nodes are for some of the item's pods only.
 void NotePart(int64_t pods, const DemandItem& item, ItemOutcome& outcome) {
-  const int64_t requested = PodsOf(item.classes);
+  int64_t requested = PodsOf(item.classes);
+  // The others have room in the domain that these are for.
+  if (item.domains.room.has_value() && pods <= PodsOf(item.domains.room->rest)) {
+    requested = PodsOf(item.domains.room->rest);
+  }
   if (pods >= requested) return;
   outcome.details.push_back(absl::StrCat("nodes for ", pods, " of ", requested, " pods"));
 }

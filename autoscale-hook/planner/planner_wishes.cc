@@ -27,7 +27,7 @@ const std::string& Planning::WhyNotModel(const model::PodSpec& spec, int rank) {
   const auto [known, added] = why_not_model_.try_emplace({spec_class, rank});
   std::string& why = known->second;
   if (!added) return why;
-  const bool bonds = !BondOf(spec).empty();
+  const bool bonds = model::HasBond(spec);
   if (classes_.FitsRank(spec_class, rank)) {
     return why = "the caps leave too little for it";
   }

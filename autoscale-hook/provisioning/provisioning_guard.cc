@@ -53,7 +53,11 @@ bool SameRequirements(const model::PodSpec& a, const model::PodSpec& b) {
 
 // Counts tell gangs apart; a single pod more or less is the same demand.
 bool ProvisioningGuard::SamePods(const Shape& shape, const DemandItem& item) {
-  if (shape.atomic != item.atomic || shape.domains != item.domains) return false;
+  // What room there is on other nodes changes all the time, and is not what the pods ask for.
+  if (shape.atomic != item.atomic || shape.domains.rules != item.domains.rules ||
+      shape.domains.parts != item.domains.parts) {
+    return false;
+  }
   return std::equal(shape.classes.begin(), shape.classes.end(), item.classes.begin(),
                     item.classes.end(), [&](const auto& x, const auto& y) {
                       return (!shape.atomic || x.count == y.count) && x.spec != nullptr &&

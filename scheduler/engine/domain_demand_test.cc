@@ -94,6 +94,27 @@ class DomainDemandTest : public ::testing::Test {
     return absl::StrJoin(texts, " ");
   }
 
+  // Nodes like this are on offer in each of the zones.
+  void Offer(const std::vector<std::string>& zones) {
+    std::vector<model::OfferedNode> offers;
+    for (const std::string& zone : zones) {
+      model::OfferedNode& offer = offers.emplace_back();
+      offer.node = MakeNode(absl::StrCat("offer-", zone), 8);
+      offer.node.meta.labels.Set(model::kZoneLabel, zone);
+    }
+    cluster_->engine().SetOfferedNodes(std::move(offers));
+  }
+  // "zone: count/min" of those without room there.
+  static std::string Room(const Waiting* waiting) {
+    if (waiting == nullptr) return "does not wait";
+    if (!waiting->domains.room.has_value()) return "";
+    std::string text = absl::StrCat(absl::StrJoin(waiting->domains.room->values, "/"), ":");
+    for (const verdict::DemandClass& pods : waiting->domains.room->rest) {
+      absl::StrAppend(&text, " ", pods.count, "/", pods.min_count);
+    }
+    return text;
+  }
+
   std::unique_ptr<Cluster> cluster_;
 };
 
@@ -287,6 +308,66 @@ TEST_F(DomainDemandTest, ExtrasThatNewNodesDoNotHelpAreLeftOut) {
   ASSERT_NE(waiting, nullptr);
   EXPECT_TRUE(waiting->wants_nodes);
   EXPECT_EQ(Parts(*waiting), "0:2/1");
+}
+
+TEST_F(DomainDemandTest, RoomInADomainIsToldBesidesTheWhole) {
+  Node("a", "z1", 2);
+  Node("b1", "z2", 2);
+  Node("b2", "z2", 1);
+  Offer({"z1", "z2"});
+  Group("g", 5, {"t", model::kZoneLabel, ""});
+  Pods("g", 6);
+  const Waiting* waiting = Wait("g");
+  EXPECT_EQ(Room(waiting), "z2: 3/2") << "the sixth one is an extra";
+  EXPECT_EQ(Parts(*waiting), "0:6/5");
+  // What the first may have is not told to the next.
+  Group("h", 5, {"t", model::kZoneLabel, ""});
+  Pods("h", 5);
+  EXPECT_EQ(Room(Wait("h")), "z1: 3/3");
+  EXPECT_EQ(Room(Wait("g")), "z2: 3/2");
+}
+
+TEST_F(DomainDemandTest, RoomCountsWhereNodesAreOnOffer) {
+  Node("a", "z1", 1);
+  Node("b", "z2", 2);
+  Group("g", 4, {"t", model::kZoneLabel, ""});
+  Pods("g", 4);
+  Offer({"z1"});
+  EXPECT_EQ(Room(Wait("g")), "z1: 3/3");
+  Offer({"z3"});
+  EXPECT_EQ(Room(Wait("g")), "");
+}
+
+TEST_F(DomainDemandTest, WhereItRunsIsWhereRoomCounts) {
+  Node("a", "z1", 8);
+  Node("b", "z2", 3);
+  Offer({"z1", "z2"});
+  Group("g", 4, {"t", model::kZoneLabel, ""});
+  Pods("g", 1, "", 0, "b");
+  Pods("g", 3, "", 1);
+  EXPECT_EQ(Room(Wait("g")), "z2: 1/1");
+}
+
+TEST_F(DomainDemandTest, NoRoomIsToldForSetsOfOneNodeAndRulesInsideOfRules) {
+  Node("a", "z1", 2);
+  Offer({"z1"});
+  Group("one", 3, {"t", "host", ""});
+  Pods("one", 3);
+  EXPECT_EQ(Room(Wait("one")), "");
+  Group("tree", 0, {"t", model::kZoneLabel, ""},
+        {Sub("x", 2, {"t", model::kZoneLabel, ""}), Sub("y", 2, {})});
+  Pods("tree", 2, "x");
+  Pods("tree", 2, "y");
+  EXPECT_EQ(Room(Wait("tree")), "");
+}
+
+TEST_F(DomainDemandTest, APreferredDomainForbidsNoRoomElsewhere) {
+  Node("a", "z1", 1);
+  Node("b", "z2", 1);
+  Offer({"z1", "z2"});
+  Group("g", 4, {"t", "", model::kZoneLabel});
+  Pods("g", 4);
+  EXPECT_EQ(Room(Wait("g")), ": 2/2");
 }
 
 TEST_F(DomainDemandTest, WithoutTheHookNothingIsSaidOfNewNodes) {

@@ -29,19 +29,27 @@ std::vector<verdict::DemandClass> Classes(const state::ClusterState& state,
 }
 
 // What was demanded, by the rules that its pods are under.
-verdict::DomainDemand InDomains(const state::ClusterState& state, const DomainRules& rules,
-                                const std::vector<state::PodId>& pods, size_t step_size) {
+verdict::DomainDemand InDomains(const state::ClusterState& state, const Outcome& outcome) {
   verdict::DomainDemand demand;
+  const DomainRules& rules = *outcome.domains;
   demand.rules = rules.rules();
   if (demand.rules.empty()) return demand;
   std::map<int32_t, std::pair<std::vector<state::PodId>, size_t>> by_rule;  // how many of the step
-  for (size_t i = 0; i < pods.size(); ++i) {
-    auto& [of_rule, of_step] = by_rule[rules.RuleOf(state.pod(pods[i]).set)];
-    of_rule.push_back(pods[i]);
-    if (i < step_size) ++of_step;
+  for (size_t i = 0; i < outcome.demanded.size(); ++i) {
+    const state::PodId pod = outcome.demanded[i];
+    auto& [of_rule, of_step] = by_rule[rules.RuleOf(state.pod(pod).set)];
+    of_rule.push_back(pod);
+    if (i < outcome.demanded_of_step) ++of_step;
   }
   for (const auto& [rule, part] : by_rule) {
     demand.parts.push_back({rule, Classes(state, part.first, part.second)});
+  }
+  if (outcome.room.has_value()) {
+    std::vector<state::PodId> rest = outcome.room->others;
+    rest.insert(rest.end(),
+                outcome.demanded.begin() + static_cast<ptrdiff_t>(outcome.demanded_of_step),
+                outcome.demanded.end());
+    demand.room = {outcome.room->values, Classes(state, rest, outcome.room->others.size())};
   }
   return demand;
 }
@@ -189,10 +197,7 @@ void AddDemand(const state::ClusterState& state, bool hook_on, const Outcome& ou
     return;
   }
   v.demand = Classes(state, outcome.demanded, outcome.demanded_of_step);
-  if (outcome.domains != nullptr) {
-    waiting.domains =
-        InDomains(state, *outcome.domains, outcome.demanded, outcome.demanded_of_step);
-  }
+  if (outcome.domains != nullptr) waiting.domains = InDomains(state, outcome);
   waiting.wants_nodes = hook_on;
   waiting.demand_kind = outcome.demand_kind;
   waiting.uncharged = outcome.uncharged;

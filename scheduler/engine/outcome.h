@@ -45,6 +45,13 @@ struct Outcome {
   size_t demanded_of_step = 0;         // how many of them are pods of `step`
   // Of its step others find room on the nodes that there are, and wait for these.
   bool fits_in_part = false;
+  // The same of a step in one domain of a topology. All are demanded, because nodes may be cheaper,
+  // or to be had, in another domain alone; in this one, without `others` of the step, these.
+  struct Room {
+    std::vector<std::string> values;  // verdict::DomainRoom
+    std::vector<state::PodId> others;
+  };
+  std::optional<Room> room;
   bool whole_demand = true;  // false: a limit holds some pods of it back
   uint64_t demand_kind = 0;  // Waiting::demand_kind and ::uncharged
   bool uncharged = false;

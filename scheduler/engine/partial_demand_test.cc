@@ -26,6 +26,36 @@ class PartialDemandTest : public ::testing::Test, public Cluster {
       Pod(PodBuilder("ns", absl::StrCat(name, "-", i)).Group(name).Gpus(gpus).Created(created));
     }
   }
+  // A gang of pods of 4 GPUs each.
+  template <typename Change>
+  void GangOf(int pods, const Change& change) {
+    Group(PreemptibleGroup("gang", "q", pods, 1));
+    for (int i = 0; i < pods; ++i) {
+      model::Pod pod =
+          PodBuilder("ns", absl::StrCat("gang-", i)).Group("gang").Gpus(4).Label("app", "gang");
+      change(pod);
+      Pod(pod);
+    }
+  }
+  static model::PodAffinityTerm TermOver(absl::string_view key, absl::string_view app) {
+    model::PodAffinityTerm term;
+    term.topology_key = std::string(key);
+    term.selector = {false, {{"app", model::SelectorOperator::kIn, {std::string(app)}}}};
+    return term;
+  }
+  static void Avoid(model::Pod& pod, absl::string_view key, absl::string_view app) {
+    pod.spec.pod_anti_affinity.push_back(TermOver(key, app));
+  }
+  static void Attract(model::Pod& pod, absl::string_view key) {
+    pod.spec.pod_affinity.push_back(TermOver(key, "gang"));
+  }
+  static void Spread(model::Pod& pod, bool hard) {
+    model::TopologySpreadConstraint spread;
+    spread.topology_key = model::kHostnameLabel;
+    spread.do_not_schedule = hard;
+    spread.selector = TermOver("", "gang").selector;
+    pod.spec.topology_spread.push_back(spread);
+  }
   // Pods that nodes are demanded for: all, and those without which the others are of no use.
   std::pair<int64_t, int64_t> Demand(const std::string& workload) {
     const Waiting* waiting = FindWaiting(state(), *last_, workload);
@@ -114,20 +144,56 @@ TEST_F(PartialDemandTest, NothingFitsOrNothingIsThere) {
   EXPECT_EQ(Demand("gang"), Pods(3, 3));
 }
 
-TEST_F(PartialDemandTest, PodsThatDependOnOthersAreDemandedWhole) {
+// Whether the others fit on new nodes does not depend on where these find room.
+TEST_F(PartialDemandTest, PodsThatAvoidEachOtherOnANodeFindRoomToo) {
   Node("a", 8);
-  Group(PreemptibleGroup("gang", "q", 3, 1));
-  for (int i = 0; i < 3; ++i) {
-    model::Pod pod =
-        PodBuilder("ns", absl::StrCat("gang-", i)).Group("gang").Gpus(4).Label("app", "gang");
-    model::PodAffinityTerm term;
-    term.topology_key = "kubernetes.io/hostname";
-    term.selector = {false, {{"app", model::SelectorOperator::kIn, {"other"}}}};
-    pod.spec.pod_anti_affinity.push_back(term);
-    Pod(pod);
+  Node("b", 8);
+  GangOf(5, [](model::Pod& pod) { Avoid(pod, model::kHostnameLabel, "gang"); });
+  Run();
+  EXPECT_EQ(Demand("gang"), Pods(3, 3)) << "one on each node, though there is room for four";
+}
+
+TEST_F(PartialDemandTest, PodsThatOnlyPreferToBeApartFindRoomToo) {
+  Node("a", 8);
+  GangOf(5, [](model::Pod& pod) { Spread(pod, /*hard=*/false); });
+  Run();
+  EXPECT_EQ(Demand("gang"), Pods(3, 3));
+}
+
+TEST_F(PartialDemandTest, PodsThatShareDevicesFindRoomToo) {
+  Node("a", 1);
+  Group(PreemptibleGroup("gang", "q", 5, 1));
+  for (int i = 0; i < 5; ++i) {
+    Pod(PodBuilder("ns", absl::StrCat("gang-", i)).Group("gang").GpuFraction(500));
   }
   Run();
   EXPECT_EQ(Demand("gang"), Pods(3, 3));
+}
+
+// The hook plans these with all nodes, and finds the room that is there itself.
+TEST_F(PartialDemandTest, PodsThatDependOnOtherNodesAreDemandedWhole) {
+  Node("a", 8);
+  for (const auto& depend : std::vector<void (*)(model::Pod&)>{
+           [](model::Pod& pod) { Avoid(pod, "zone", "gang"); },
+           [](model::Pod& pod) { Attract(pod, model::kHostnameLabel); },
+           [](model::Pod& pod) { Spread(pod, /*hard=*/true); }}) {
+    GangOf(5, depend);
+    Run();
+    EXPECT_EQ(Demand("gang").first, 5);
+  }
+}
+
+TEST_F(PartialDemandTest, PodsThatMatterOnOtherNodesAreDemandedWhole) {
+  Node("a", 8);
+  GangOf(5, [](model::Pod& pod) { Avoid(pod, model::kHostnameLabel, "gang"); });
+  model::Pod shy = PodBuilder("ns", "shy").Queue("q").Gpus(64).Label("app", "shy").Created(9);
+  Avoid(shy, "zone", "gang");
+  Pod(shy);
+  Run();
+  EXPECT_EQ(Demand("gang"), Pods(5, 5));
+  state().RemovePod("ns", "shy", "");
+  Run();
+  EXPECT_EQ(Demand("gang"), Pods(4, 4));
 }
 
 // What was promised for the demand alone is free in the next cycle.

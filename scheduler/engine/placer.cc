@@ -434,16 +434,52 @@ std::vector<state::PodId> Placer::PromiseSome(state::Transaction& txn,
                                               const std::vector<state::PodId>& pods) {
   SetRequester(workload);
   Attempt attempt{txn, workload, Mode::kPromise, {}, false};
+  return PlaceSome(attempt, pods, {});
+}
+
+std::vector<state::PodId> Placer::PlaceSome(Attempt& attempt, const std::vector<state::PodId>& pods,
+                                            const Area& area) {
   std::vector<state::PodId> others;
   std::set<state::PodClassId> full;  // no node takes another pod of them
   for (const state::PodId pod : pods) {
     const state::PodClassId pod_class = state_.pod(pod).pod_class;
     bool waits = false;
-    if (!full.contains(pod_class) && PlaceOne(attempt, pod, {}, waits)) continue;
+    if (!full.contains(pod_class) && PlaceOne(attempt, pod, area, waits)) continue;
     full.insert(pod_class);
     others.push_back(pod);
   }
   return others;
+}
+
+std::optional<Placer::PromisedInDomain> Placer::PromiseSomeInDomain(
+    state::Transaction& txn, const state::Workload& workload, const std::vector<state::PodId>& pods,
+    TopologyIndex::MayUse may_use) {
+  SetRequester(workload);
+  std::vector<state::PodId> placed;
+  std::copy_if(workload.pods.begin(), workload.pods.end(), std::back_inserter(placed),
+               [this](state::PodId pod) {
+                 const state::PodRecord& record = state_.pod(pod);
+                 return state::IsAllocated(record.status) && record.node != state::kNoId;
+               });
+  work_ += state_.nodes_by_name().size();
+  const std::vector<TopologyRoom> rooms =
+      topology_.Rooms(workload.sets.front().topology, pods, placed, kMaxRooms, may_use);
+  const auto start = txn.Mark();
+  const auto promise_in = [&](const TopologyRoom& room) {
+    Attempt attempt{txn, workload, Mode::kPromise, {}, false};
+    return PlaceSome(attempt, pods, {room.nodes, nullptr});
+  };
+  const TopologyRoom* best = nullptr;
+  size_t fewest = pods.size();  // pods without a place
+  for (const TopologyRoom& room : rooms) {
+    const size_t others = promise_in(room).size();
+    txn.RollbackTo(start);
+    if (others >= fewest) continue;
+    fewest = others;
+    best = &room;
+  }
+  if (best == nullptr) return std::nullopt;
+  return PromisedInDomain{best->values, promise_in(*best)};
 }
 
 }  // namespace fairlead::engine

@@ -95,6 +95,18 @@ class Placer {
   std::vector<state::PodId> PromiseSome(state::Transaction& txn, const state::Workload& workload,
                                         const std::vector<state::PodId>& pods);
 
+  // The same inside one domain of the topology constraint of a whole workload without other ones:
+  // of those that `may_use` (by the values of the labels of its level) the one in which most of the
+  // pods find a place. None: in no domain does any. At most kMaxRooms domains are tried.
+  struct PromisedInDomain {
+    std::vector<std::string> values;
+    std::vector<state::PodId> others;
+  };
+  std::optional<PromisedInDomain> PromiseSomeInDomain(state::Transaction& txn,
+                                                      const state::Workload& workload,
+                                                      const std::vector<state::PodId>& pods,
+                                                      TopologyIndex::MayUse may_use);
+
   // NodeOrders::NeverFits, also with all promises kept.
   [[nodiscard]] bool NeverFits(state::PodClassId pod_class) const {
     return future_.NeverFits(pod_class);
@@ -120,6 +132,7 @@ class Placer {
   // changed.
   static constexpr int64_t kMaxPackingTries = 5000;
   static constexpr int64_t kMaxPackingTriesPerCycle = 50'000;
+  static constexpr size_t kMaxRooms = 4;
 
  private:
   struct Choice {
@@ -201,6 +214,9 @@ class Placer {
   bool PlacePart(Attempt& attempt, const StepNode& node, const Area& area);
   bool PlaceMembers(Attempt& attempt, const StepNode& node, const Area& area);
   bool PlaceOne(Attempt& attempt, state::PodId pod, const Area& area, bool& waits);
+  // One after another as long as they find a place; the others.
+  std::vector<state::PodId> PlaceSome(Attempt& attempt, const std::vector<state::PodId>& pods,
+                                      const Area& area);
   // False: it cannot start there, and `only_now`.
   bool PlaceAt(Attempt& attempt, state::PodId pod, const Choice& choice, bool only_now);
   // Whether the pods got enough real room (attempt.must_wait, promised).

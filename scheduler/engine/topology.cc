@@ -221,6 +221,14 @@ class TopologyIndex::Tree {
     return domain.parent == kRoot ? own : absl::StrCat(PathOf(domain.parent), "/", own);
   }
 
+  // Of the labels, outermost first.
+  [[nodiscard]] std::vector<std::string> ValuesOf(uint32_t id) const {
+    std::vector<std::string> values(domains_[id].depth);
+    for (; id != kRoot; id = domains_[id].parent)
+      values[domains_[id].depth - 1] = domains_[id].value;
+    return values;
+  }
+
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
 
  private:
@@ -256,6 +264,7 @@ class TopologyIndex::Question {
   [[nodiscard]] std::vector<TopologyCandidate> Candidates(bool scored) const;
   // For a question without candidates.
   void SayBest(TopologyAnswer& answer) const;
+  [[nodiscard]] std::vector<TopologyRoom> Rooms(size_t limit, MayUse may_use) const;
 
  private:
   struct Load {
@@ -402,6 +411,33 @@ void TopologyIndex::Question::SayBest(TopologyAnswer& answer) const {
   }
 }
 
+std::vector<TopologyRoom> TopologyIndex::Question::Rooms(size_t limit, MayUse may_use) const {
+  std::vector<uint32_t> slots = by_depth_[outermost_];
+  std::erase_if(slots, [&](uint32_t slot) {
+    return loads_[slot].places == 0 || !may_use(tree_.ValuesOf(loads_[slot].domain));
+  });
+  if (demand_.alike) {
+    std::stable_sort(slots.begin(), slots.end(), [this](uint32_t a, uint32_t b) {
+      return loads_[a].places > loads_[b].places;
+    });
+  } else {
+    std::reverse(slots.begin(), slots.end());
+  }
+  slots.resize(std::min(slots.size(), limit));
+  std::vector<TopologyRoom> rooms;
+  for (const uint32_t slot : slots) {
+    std::vector<NodeId> members;
+    for (const auto& [node, innermost] : nodes_) {
+      uint32_t at = innermost;
+      while (tree_.domain(loads_[at].domain).depth > outermost_) at = loads_[at].parent;
+      if (at == slot) members.push_back(node);
+    }
+    rooms.push_back(
+        {std::make_shared<const NodeSet>(std::move(members)), tree_.ValuesOf(loads_[slot].domain)});
+  }
+  return rooms;
+}
+
 // ---- the index
 // -----------------------------------------------------------------------------------
 
@@ -483,25 +519,45 @@ TopologyAnswer TopologyIndex::Candidates(const model::TopologyConstraint& constr
   }
 
   const Tree& tree = TreeOf(*topology);
+  Question question(tree, DemandOf(state_, pods), std::max(required, preferred), required);
+  AddNodes(question, tree, required, within, placed, capacity);
+  question.Order();
+  answer.candidates = question.Candidates(preferred > 0);
+  if (!answer.candidates.empty()) return answer;
+  question.SayBest(answer);
+  answer.reason = ReasonFor(constraint, answer, static_cast<int64_t>(pods.size()), question.empty(),
+                            required > 0 && !placed.empty());
+  return answer;
+}
+
+void TopologyIndex::AddNodes(Question& question, const Tree& tree, size_t required,
+                             const NodeSetPtr& within, const std::vector<PodId>& placed,
+                             framework::Capacity capacity) const {
   absl::flat_hash_set<uint32_t> pinned;
   const bool pins = required > 0 && !placed.empty();
   if (pins) {
     for (PodId pod : placed) pinned.insert(tree.DomainAt(state_.pod(pod).node, required));
     pinned.erase(kOutside);
   }
-  Question question(tree, DemandOf(state_, pods), std::max(required, preferred), required);
   for (NodeId node : within == nullptr ? tree.nodes() : within->nodes()) {
     const uint32_t domain = tree.DomainAt(node, required);
     if (domain == kOutside || !state_.node(node).exists) continue;
     if (!pins || pinned.contains(domain)) question.AddNode(state_.node(node), capacity);
   }
+}
+
+std::vector<TopologyRoom> TopologyIndex::Rooms(const model::TopologyConstraint& constraint,
+                                               const std::vector<PodId>& pods,
+                                               const std::vector<PodId>& placed, size_t limit,
+                                               MayUse may_use) {
+  const model::Topology* topology = state_.FindTopology(constraint.topology);
+  if (topology == nullptr || !topology->invalid.empty() || pods.empty()) return {};
+  const size_t required = DepthOf(*topology, constraint.required_level);
+  const Tree& tree = TreeOf(*topology);
+  Question question(tree, DemandOf(state_, pods), required, required);
+  AddNodes(question, tree, required, nullptr, placed, framework::Capacity::kFuture);
   question.Order();
-  answer.candidates = question.Candidates(preferred > 0);
-  if (!answer.candidates.empty()) return answer;
-  question.SayBest(answer);
-  answer.reason =
-      ReasonFor(constraint, answer, static_cast<int64_t>(pods.size()), question.empty(), pins);
-  return answer;
+  return question.Rooms(limit, may_use);
 }
 
 }  // namespace fairlead::engine

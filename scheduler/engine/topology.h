@@ -53,6 +53,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "scheduler/framework/framework.h"
 #include "scheduler/state/cluster_state.h"
 
@@ -83,6 +84,12 @@ struct TopologyCandidate {
   // Added to a node's score (KAI: floor((index+1)/count*10), times its weight), by NodeId; absent:
   // 0.
   absl::flat_hash_map<state::NodeId, int64_t> preferred_score;
+};
+
+// A domain of the required level, or the whole tree, with room for some of a step's pods.
+struct TopologyRoom {
+  NodeSetPtr nodes;
+  std::vector<std::string> values;  // of the labels of the levels down to the required one
 };
 
 struct TopologyAnswer {
@@ -118,6 +125,15 @@ class TopologyIndex final : public state::StateSubscriber {
                             const std::vector<state::PodId>& pods,
                             const std::vector<state::PodId>& placed, framework::Capacity capacity);
 
+  // Where some of the pods may find room (rules 1 and 2, kFuture): at most `limit` of the domains
+  // that `may_use` by their values, those with room for most pods first; of pods of unequal
+  // requests, the emptiest first.
+  using MayUse = absl::FunctionRef<bool(const std::vector<std::string>& values)>;
+  std::vector<TopologyRoom> Rooms(const model::TopologyConstraint& constraint,
+                                  const std::vector<state::PodId>& pods,
+                                  const std::vector<state::PodId>& placed, size_t limit,
+                                  MayUse may_use);
+
   void OnChange(const state::StateChange& change) override;
   [[nodiscard]] state::ChangeKinds Kinds() const override;
   // The trees that are kept against new ones; the first difference, or empty.
@@ -131,6 +147,9 @@ class TopologyIndex final : public state::StateSubscriber {
   class Question;
 
   const Tree& TreeOf(const model::Topology& topology);
+  // Fills the question with the nodes that rule 1 leaves.
+  void AddNodes(Question& question, const Tree& tree, size_t required, const NodeSetPtr& within,
+                const std::vector<state::PodId>& placed, framework::Capacity capacity) const;
 
   const state::ClusterState& state_;
   absl::flat_hash_map<std::string, std::unique_ptr<const Tree>> trees_;  // by topology name

@@ -480,6 +480,44 @@ TEST_F(TopologyTest, PodsThatRunOutsideTheTreeLeaveNothing) {
   EXPECT_EQ(Text(Ask("rack", "", Pods(1, 1), {outside, inside})), "rack=r1[n1]");
 }
 
+TEST_F(TopologyTest, RoomsByHowManyPodsTheyTake) {
+  Topology("zone rack");
+  Node("a1", "a/1", 3);
+  Node("a2", "a/2", 1);
+  Node("b1", "b/1", 5, 2);
+  Node("b2", "b/1", 2);
+  Node("c1", "c/1", 1);
+  Node("d1", "-/1", 8);
+  const auto rooms = [&](const std::string& level, const std::vector<state::PodId>& pods,
+                         const std::vector<state::PodId>& placed = {}, size_t limit = 9,
+                         const std::string& without = "") {
+    std::vector<std::string> texts;
+    for (const TopologyRoom& room : index_.Rooms(
+             {"t", level, ""}, pods, placed, limit,
+             [&](const auto& values) { return values.empty() || values.front() != without; })) {
+      std::vector<std::string> names;
+      for (const state::NodeId node : room.nodes->nodes()) {
+        names.push_back(state_.node(node).name());
+      }
+      texts.push_back(
+          absl::StrCat(absl::StrJoin(room.values, "/"), "=", absl::StrJoin(names, "+")));
+    }
+    return absl::StrJoin(texts, " ");
+  };
+  EXPECT_EQ(rooms("zone", Pods(9, 1)), "b=b1+b2 a=a1+a2 c=c1");
+  EXPECT_EQ(rooms("rack", Pods(9, 1), {}, 2), "b/1=b1+b2 a/1=a1");
+  EXPECT_EQ(rooms("zone", Pods(9, 2)), "b=b1+b2 a=a1+a2");
+  EXPECT_EQ(rooms("rack", Pods(9, 1), {}, 2, "b"), "a/1=a1 c/1=c1") << "of equals as rule 3 has it";
+  EXPECT_EQ(rooms("", Pods(9, 1)), "=a1+a2+b1+b2+c1");
+  EXPECT_EQ(rooms("zone", Pods(9, 9)), "");
+  std::vector<state::PodId> mixed = Pods(1, 1);
+  mixed.push_back(Pods(1, 2).front());
+  EXPECT_EQ(rooms("zone", mixed), "b=b1+b2 a=a1+a2 c=c1") << "the emptiest first";
+  EXPECT_EQ(rooms("zone", Pods(9, 1), {Pod(PodBuilder("ns", "runs").On("c1"))}), "c=c1");
+  const auto any = [](const std::vector<std::string>&) { return true; };
+  EXPECT_TRUE(index_.Rooms({"no", "zone", ""}, Pods(1, 1), {}, 9, any).empty());
+}
+
 // ---- changes
 // -------------------------------------------------------------------------------------
 

@@ -1,4 +1,5 @@
-// What a pod affinity term selects: one answer for the state, the counters and the plugins.
+// What a pod affinity term selects, and how far it reaches: one answer for the state, the counters,
+// the plugins, the engine and the hook.
 // Source: k8s.io/kube-scheduler framework, AffinityTerm.Matches.
 // Thread-safety: pure functions.
 #pragma once
@@ -23,5 +24,10 @@ Selection Selects(const PodAffinityTerm& term, const std::string& owner_ns, cons
 bool ReadsNamespaceLabels(const PodAffinityTerm& term);
 // True if it does, and they are not known.
 bool NeedsNamespaceLabels(const PodAffinityTerm& term);
+
+// A bond: by it, whether a pod fits on a node depends on pods of other nodes. Bonds are required
+// affinity, required anti-affinity over anything but the host name, and hard spread.
+bool IsBond(const PodAffinityTerm& term, bool anti);
+bool HasBond(const PodSpec& spec);
 
 }  // namespace fairlead::model

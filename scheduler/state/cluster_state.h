@@ -221,6 +221,12 @@ class ClusterState {
     queue_sort_ = std::move(sort_key);
   }
 
+  // A bond of some class (model/pod_terms.h) selects the pod, so where it is matters for pods on
+  // other nodes.
+  [[nodiscard]] bool SelectedByBond(const PodRecord& pod) const {
+    return !bonds_.IsEmpty() && bonds_.Select(pod.ns, pod.labels);
+  }
+
   // True if another scheduler binds the pod (StateOptions::guest_schedulers).
   [[nodiscard]] bool IsGuestScheduler(absl::string_view name) const;
   [[nodiscard]] bool IsGuest(const PodRecord& pod) const;
@@ -729,6 +735,7 @@ class ClusterState {
   // Affinity terms of all classes; those that came since pods were last looked at; the label keys
   // that they read, sorted.
   SelectingTerms terms_;
+  SelectingTerms bonds_;  // those of them that are bonds, and hard spread
   std::vector<std::pair<std::string, model::PodAffinityTerm>> new_terms_;
   bool new_keys_ = false;
   std::vector<std::string> selected_keys_;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,10 +38,18 @@ struct DomainPart {
   friend bool operator==(const DomainPart&, const DomainPart&) = default;
 };
 
+// All pods but these find room on the nodes that there are, in one domain.
+struct DomainRoom {
+  std::vector<std::string> values;  // of the first `required` labels of the only rule
+  std::vector<DemandClass> rest;
+  friend bool operator==(const DomainRoom&, const DomainRoom&) = default;
+};
+
 // Without rules, the classes of the verdict are the whole demand.
 struct DomainDemand {
-  std::vector<DomainRule> rules;  // a surrounding rule comes before the rules in it
-  std::vector<DomainPart> parts;  // ascending by rule
+  std::vector<DomainRule> rules;   // a surrounding rule comes before the rules in it
+  std::vector<DomainPart> parts;   // ascending by rule
+  std::optional<DomainRoom> room;  // only with one rule, which all pods are under
   [[nodiscard]] bool empty() const { return rules.empty(); }
   friend bool operator==(const DomainDemand&, const DomainDemand&) = default;
 };

@@ -11,9 +11,8 @@
 
 #include "queues/variant.h"
 #include "scheduler/engine/buying.h"
-#include "scheduler/engine/hypothesis.h"
+#include "scheduler/engine/present_room.h"
 #include "scheduler/engine/sorted_merge.h"
-#include "scheduler/state/parts.h"
 
 namespace fairlead::engine {
 namespace {
@@ -67,7 +66,7 @@ enum class Hope : uint8_t {
 class DemandPass {
  public:
   explicit DemandPass(CycleContext& context)
-      : c_(context), in_(context.in), charges_(context.in.tracker) {}
+      : c_(context), in_(context.in), present_(context.in), charges_(context.in.tracker) {}
 
   void Run();
 
@@ -118,6 +117,8 @@ class DemandPass {
   // Charges as many of `count` equivalents of the row as all limits allow whole; returns how many.
   // Of an uncharged row each is asked for alone, and none is charged.
   int64_t ChargeWhole(const Outcome& row, int64_t count);
+  // The same classes of pods, in the same order. For equivalents.
+  [[nodiscard]] bool DemandsSame(const Outcome& a, const Outcome& b) const;
   // The first `count` workloads of `rest` have the result of the row before them.
   void Extend(size_t row, MemberRange& rest, int64_t count);
   // What the hook may buy for one workload: its step, then one extra unit after the other, as long
@@ -125,17 +126,18 @@ class DemandPass {
   void AskFor(Outcome& outcome);
   // The same, but neither charges nor promised room last: the others are demanded without it.
   void AskUncharged(Outcome& outcome);
-  // Promises room on the nodes that there are to a part of the pods. False: there is none, or for
-  // all; else `pods` are the others.
-  bool PromiseWhatFits(Outcome& outcome, std::vector<state::PodId>& pods);
+  // Promises room on the nodes that there are to a part of the step, if there is any
+  // (fits_in_part). Returns the pods that need nodes: `pods`, which are the others then, or those
+  // of the outcome's Room.
+  const std::vector<state::PodId>& PromiseWhatFits(Outcome& outcome,
+                                                   std::vector<state::PodId>& pods);
   // True if a limit or guaranteed quota holds these pods of the outcome back. `request` becomes the
   // request with any variant that the pods may get.
   bool IsHeld(Outcome& outcome, const std::vector<state::PodId>& pods, model::Resources& request);
 
   CycleContext& c_;
   const CycleInputs& in_;
-  // The nodes that there are, with what is promised there to parts of steps.
-  std::optional<Hypothesis> present_;
+  PresentRoom present_;
   DemandCharges charges_;
   std::map<state::PodClassId, Hope> hope_;
   std::optional<model::Resources> largest_;  // LargestAmounts()
@@ -159,7 +161,7 @@ void DemandPass::Run() {
   }
   AskDoubtful();
   charges_.ReleaseAll();
-  present_.reset();
+  present_.Clear();
 }
 
 // What one class of pods asks for is not charged against another one: it may be a mistyped
@@ -260,7 +262,8 @@ void DemandPass::AskInTurn(Late late, const QueueOrderKey* bound, Merge& behind)
     Outcome next = OutcomeOfNext(in_.state, late.before, left);
     std::optional<Outcome> later = Ask(next, /*unlimited=*/false);
     // What has kept its equivalents holds all of them.
-    if (next.rest.count == 0 && next.HasResultOf(c_.outcomes[late.row])) {
+    if (next.rest.count == 0 && next.HasResultOf(c_.outcomes[late.row]) &&
+        DemandsSame(next, c_.outcomes[late.row])) {
       Extend(late.row, turn, 1);
       left = left.Behind();
       continue;
@@ -272,6 +275,18 @@ void DemandPass::AskInTurn(Late late, const QueueOrderKey* bound, Merge& behind)
   const queues::QueueId leaf = late.before.leaf;
   QueueOrderKey key = *left.next;
   behind.Add(leaf, std::move(key), std::move(late));
+}
+
+bool DemandPass::DemandsSame(const Outcome& a, const Outcome& b) const {
+  const auto same = [this](const std::vector<state::PodId>& x, const std::vector<state::PodId>& y) {
+    return std::equal(x.begin(), x.end(), y.begin(), y.end(),
+                      [this](state::PodId pod, state::PodId other) {
+                        return in_.state.pod(pod).pod_class == in_.state.pod(other).pod_class;
+                      });
+  };
+  if (!same(a.demanded, b.demanded) || a.room.has_value() != b.room.has_value()) return false;
+  return !a.room.has_value() ||
+         (a.room->values == b.room->values && same(a.room->others, b.room->others));
 }
 
 int64_t DemandPass::ChargeWhole(const Outcome& row, int64_t count) {
@@ -353,7 +368,10 @@ void DemandPass::AskFor(Outcome& outcome) {
       steps.emplace(in_.state, workload);
       steps->Place(outcome.step);
     }
-    if (first && PromiseWhatFits(outcome, pods)) request = WholeChargeOf(pods);
+    if (first) {
+      const std::vector<state::PodId>& without_room = PromiseWhatFits(outcome, pods);
+      if (outcome.fits_in_part) request = WholeChargeOf(without_room);
+    }
     charges_.Add(outcome.leaf, request, workload.preemptible);
     outcome.demanded.insert(outcome.demanded.end(), pods.begin(), pods.end());
     if (first) outcome.demanded_of_step = pods.size();
@@ -374,43 +392,26 @@ void DemandPass::AskFor(Outcome& outcome) {
 
 void DemandPass::AskUncharged(Outcome& outcome) {
   const DemandCharges::Mark charged = charges_.mark();
-  std::optional<Hypothesis::Checkpoint> promised;
-  if (present_.has_value()) promised = present_->Mark();
+  const PresentRoom::Mark promised = present_.mark();
   AskFor(outcome);
   charges_.ReleaseTo(charged);
-  if (promised.has_value()) {
-    present_->RollbackTo(*promised);
-  } else {
-    present_.reset();
-  }
+  present_.RollbackTo(promised);
   outcome.uncharged = !outcome.demanded.empty();
 }
 
-// Room that is there is not bought: it is promised until the end of the pass, so that the demand of
-// others does not count on it. Pods that depend on others are left out, because the plan for the
-// rest of the step does not know where those have their places.
-bool DemandPass::PromiseWhatFits(Outcome& outcome, std::vector<state::PodId>& pods) {
-  if (pods.size() < 2 || outcome.bound_to_topology || HopeOf(outcome) != Hope::kSome) return false;
-  const bool alone = std::all_of(pods.begin(), pods.end(), [&](state::PodId pod) {
-    const state::PodClass& pod_class = in_.state.class_of(pod);
-    return in_.framework.NodeLocal(pod_class) && !state::TakesParts(pod_class) &&
-           !pod_class.spec->selected_by_others && pod_class.spec->claims_to_join.empty();
-  });
-  if (!alone) return false;
-  if (!present_.has_value()) {
-    present_.emplace(in_.state, in_.framework, in_.placer.parts_order());
+const std::vector<state::PodId>& DemandPass::PromiseWhatFits(Outcome& outcome,
+                                                             std::vector<state::PodId>& pods) {
+  if (HopeOf(outcome) != Hope::kSome) return pods;
+  if (outcome.bound_to_topology) {
+    outcome.room = present_.PromiseInDomain(outcome);
+    outcome.fits_in_part = outcome.room.has_value();
+    return outcome.fits_in_part ? outcome.room->others : pods;
   }
-  const Hypothesis::Checkpoint before = present_->Mark();
-  std::vector<state::PodId> others =
-      in_.placer.PromiseSome(present_->transaction(), in_.state.workload(outcome.workload), pods);
-  if (others.empty() || others.size() == pods.size()) {
-    // All: the next cycle decides again, and knows why this one has not placed it.
-    present_->RollbackTo(before);
-    return false;
+  if (std::optional<std::vector<state::PodId>> others = present_.Promise(outcome)) {
+    outcome.fits_in_part = true;
+    pods = *std::move(others);
   }
-  outcome.fits_in_part = true;
-  pods = std::move(others);
-  return true;
+  return pods;
 }
 
 bool DemandPass::IsHeld(Outcome& outcome, const std::vector<state::PodId>& pods,

@@ -13,9 +13,9 @@
 // why.
 //
 // Of a step that does not fit as a whole, nodes are demanded for the pods that find no room on the
-// nodes that there are and those on order. Exceptions, demanded whole: steps that are bound to a
-// topology, and those with pods that depend on other pods, take parts of devices or join
-// ResourceClaims.
+// nodes that there are and those on order (present_room.h says for which steps). If it is bound to
+// one domain of a topology, all is demanded, with the domain in which fewer nodes would do
+// (Outcome::room).
 //
 // Equivalent workloads that get the same answer stay one row. If all demand of a leaf queue is
 // within the limits, they are charged in sum; else in sum up to the next row of their queue, as
