@@ -10,6 +10,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <set>
 #include <string>
@@ -258,7 +259,11 @@ TEST(DemandRowsProperty, NothingTellsThemFromOneByOne) {
   auto catalog = hook::Catalog::Parse(kCatalog, "test.yaml");
   ASSERT_TRUE(catalog.ok()) << catalog.status();
   int64_t ordered = 0, waits = 0;
-  for (int64_t seed = 1; seed <= seeds; ++seed) {
+  std::vector<int64_t> numbers(static_cast<size_t>(seeds));
+  std::iota(numbers.begin(), numbers.end(), 1);
+  // A row that is added late, beside a gang that was promised more than its minimum.
+  if (seeds < 68) numbers.push_back(68);
+  for (const int64_t seed : numbers) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     Dice dice(static_cast<uint64_t>(seed));
     const Options options = RandomOptions(dice);

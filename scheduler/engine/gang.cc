@@ -426,14 +426,37 @@ void StepOfOnePod(PodId pod, TasksToAllocate& step) {
   step.extra = false;
 }
 
-int ElasticStateOf(const Workload& workload) {
-  if (workload.plain) return workload.Active() > 0 ? 1 : 0;
+namespace {
+
+// `active`: pods by set.
+template <typename Counts>
+int ElasticStateBy(const Workload& workload, const Counts& active) {
   int state = 1;
   for (size_t i = 0; i < workload.sets.size(); ++i) {
-    if (workload.active[i] < workload.sets[i].min_member) return 0;
-    if (workload.active[i] > workload.sets[i].min_member) state = 2;
+    if (active[i] < workload.sets[i].min_member) return 0;
+    if (active[i] > workload.sets[i].min_member) state = 2;
   }
   return state;
+}
+
+}  // namespace
+
+int ElasticStateOf(const Workload& workload) {
+  if (workload.plain) return workload.Active() > 0 ? 1 : 0;
+  return ElasticStateBy(workload, workload.active);
+}
+
+int ElasticStateWithout(const state::ClusterState& state, const Workload& workload,
+                        absl::Span<const PodId> pods) {
+  if (workload.plain) return workload.Active() > pods.size() ? 1 : 0;
+  std::vector<int64_t> active(workload.active.begin(), workload.active.end());
+  for (const PodId id : pods) {
+    const state::PodRecord& pod = state.pod(id);
+    if (pod.set != state::kNoSet && state::IsAllocated(pod.status)) {
+      --active[static_cast<size_t>(pod.set)];
+    }
+  }
+  return ElasticStateBy(workload, active);
 }
 
 int64_t GangMinimum(const Workload& workload, int32_t set) {

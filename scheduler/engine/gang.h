@@ -92,6 +92,9 @@ class AllocationSequence {
 // 0: some set, optional ones too, is below its own minimum; 1: each is exactly at it; 2: else. (A
 // gang that has enough sub-groups goes on with the others in its turn by age, as in KAI.) O(sets).
 int ElasticStateOf(const state::Workload& workload);
+// The same as if these pods of the workload had no place.
+int ElasticStateWithout(const state::ClusterState& state, const state::Workload& workload,
+                        absl::Span<const state::PodId> pods);
 inline int ElasticStateOf(const state::ClusterState&, const state::Workload& workload) {
   return ElasticStateOf(workload);
 }

@@ -83,9 +83,13 @@ size_t OutcomeTable::StepForward(size_t position, const Outcome& before) {
 }
 
 QueueOrderKey OutcomeTable::KeyOf(const Outcome& outcome) const {
-  QueueOrderKey key = MakeQueueOrderKey(state_.workload(outcome.workload));
+  const state::Workload& workload = state_.workload(outcome.workload);
+  QueueOrderKey key = MakeQueueOrderKey(workload);
+  if (outcome.promises.empty()) return key;
   // A promise counts as if it ran.
-  if (!outcome.promises.empty() && key.elastic_state > 0) --key.elastic_state;
+  std::vector<state::PodId> promised;
+  for (const Waiting::PodPromise& promise : outcome.promises) promised.push_back(promise.pod);
+  key.elastic_state = ElasticStateWithout(state_, workload, promised);
   return key;
 }
 
