@@ -187,9 +187,9 @@ bool DecisionLoop::Impl::MayBeBound(const model::Pod& pod) const {
 }
 
 state::Change DecisionLoop::Impl::FileForOther(const model::Pod& pod) {
+  if (MayBeBound(pod)) return FileGrouped(pod);
   state::Change change;
   const state::PodId known = state.FindPod(pod.meta.ns, pod.meta.name);
-  if (MayBeBound(pod)) return FileGrouped(pod);
   if (known != state::kNoId && state.pod(known).ours) {
     PodGoing(known);
     change = state.RemovePod(pod.meta.ns, pod.meta.name, "");

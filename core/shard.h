@@ -11,8 +11,8 @@
 // ShardFilter stands between the watch and the rest of the core, which has only objects of its
 // shard, and the pods of others as pods of another scheduler: they count on nodes, and nothing is
 // decided about them. When an object moves, by its label or its group's, the core sees it come or
-// go. A pod that the core may have bound stays until the outcome is known: its node would seem to
-// have room for another one else.
+// go. A pod that the core may have bound stays until the outcome is known: otherwise its
+// node would seem to have room for another pod.
 //
 // A process without a shard has all objects and no filter.
 //

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""fetch_go.py FOLDER: puts a Go into FOLDER (FOLDER/bin/go), for machines without one.
+"""fetch_go.py CACHE: prints the folder of a Go in CACHE (bin/go in it), for machines without one; downloads it first if need be.
 
 It comes from a Go module proxy (GOPROXY, by default https://proxy.golang.org), which has each release as a version of the
 module golang.org/toolchain, and is compared with the sum that is written down here: of the names and contents of its files,
-as go.sum has it ("h1:"). Exit code 1, and a line that says why, if it cannot be had; FOLDER is not there then.
+as go.sum has it ("h1:"). Exit code 1, and a line that says why, if it cannot be had; the folder is not there then.
 """
 
 import base64
@@ -37,7 +37,7 @@ def proxies():
 def download(url):
     with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer:
         total = int(answer.headers.get("Content-Length") or 0)
-        print(f"  {RELEASE}: {total >> 20} MiB from {url.split('/golang.org/')[0]}", file=sys.stderr)
+        print(f"  no Go from 1.21 on here: downloading {RELEASE} once ({total >> 20} MiB)", file=sys.stderr)
         return answer.read()
 
 
@@ -91,11 +91,13 @@ def fetch(folder):
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    folder = os.path.abspath(sys.argv[1])
-    os.makedirs(os.path.dirname(folder), exist_ok=True)
-    why = fetch(folder)
-    if why is not None:
-        sys.exit(f"Go could not be downloaded: {why}")
+    folder = os.path.join(os.path.abspath(sys.argv[1]), RELEASE)
+    if not os.path.isdir(folder):
+        os.makedirs(os.path.dirname(folder), exist_ok=True)
+        why = fetch(folder)
+        if why is not None:
+            sys.exit(f"Go could not be downloaded: {why}")
+    print(folder)
 
 
 if __name__ == "__main__":

@@ -36,16 +36,15 @@ source_epoch() { echo "${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/nul
 # if need be; Debian users often have it in /usr/local/go), else one in our cache, which is downloaded first. Fails if there is
 # none; says why.
 find_go() {
-  local cached=$CACHE/go1.26.8 folder version
+  local folder version
   # Some distributions switch off the download of a newer one.
   export GOTOOLCHAIN=${GOTOOLCHAIN:-auto}
-  for folder in "" /usr/local/go/bin "$cached/bin"; do
+  for folder in "" /usr/local/go/bin; do
     version=$(PATH=${folder:-$PATH} GOTOOLCHAIN=local go env GOVERSION 2>/dev/null) || continue
     if [[ $version =~ ^go1\.([0-9]+) ]] && ((BASH_REMATCH[1] < 21)); then continue; fi
     PATH=${folder:+$folder:}$PATH
     return 0
   done
-  say "there is no Go from 1.21 on here: downloading one (69 MB, once)"
-  python3 scripts/fetch_go.py "$cached" || return 1
-  PATH=$cached/bin:$PATH
+  folder=$(python3 scripts/fetch_go.py "$CACHE") || return 1
+  PATH=$folder/bin:$PATH
 }

@@ -17,19 +17,12 @@ constexpr size_t kMaxOfferSets = 16;
 // Kinds of which the bounds are found together, so that nodes are added once for all of them.
 constexpr size_t kKindsAtOnce = 64;
 
-// Whether a term of `spec` that looks at other nodes may select pods with these labels.
-// Namespaces are left aside: it may say yes too often.
+// Whether a bond of `spec` may select pods with these labels. Namespaces are left aside: it may say
+// yes too often.
 bool MaySelect(const model::PodSpec& spec, const model::StringMap& labels) {
-  const auto any = [&](const std::vector<model::PodAffinityTerm>& terms, bool anti) {
-    return std::any_of(terms.begin(), terms.end(), [&](const model::PodAffinityTerm& term) {
-      return model::IsBond(term, anti) && term.selector.Matches(labels);
-    });
-  };
-  return any(spec.pod_affinity, false) || any(spec.pod_anti_affinity, true) ||
-         std::any_of(spec.topology_spread.begin(), spec.topology_spread.end(),
-                     [&](const model::TopologySpreadConstraint& spread) {
-                       return spread.do_not_schedule && spread.selector.Matches(labels);
-                     });
+  bool any = false;
+  model::ForEachBond(spec, [&](const auto& bond) { any = any || bond.selector.Matches(labels); });
+  return any;
 }
 
 bool Counts(const verdict::DemandClass& pods) { return pods.spec != nullptr && pods.count > 0; }

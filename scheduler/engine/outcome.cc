@@ -45,13 +45,24 @@ StepKind KindOf(const state::ClusterState& state, const state::Workload& workloa
   return kind;
 }
 
-bool Outcome::HasResultOf(const Outcome& other) const {
+bool Outcome::HasResultOf(const Outcome& other, const state::ClusterState& state) const {
+  const auto alike = [&state](const std::vector<state::PodId>& a,
+                              const std::vector<state::PodId>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&state](auto x, auto y) {
+      return state.pod(x).pod_class == state.pod(y).pod_class;
+    });
+  };
+  if (room.has_value() != other.room.has_value()) return false;
+  if (room.has_value() &&
+      (room->values != other.room->values || !alike(room->others, other.room->others))) {
+    return false;
+  }
   return code == other.code && violation == other.violation && subject == other.subject &&
-         details == other.details && until == other.until &&
-         demanded.size() == other.demanded.size() && demanded_of_step == other.demanded_of_step &&
-         whole_demand == other.whole_demand && uncharged == other.uncharged &&
-         keeper == other.keeper && kept_beyond_cluster == other.kept_beyond_cluster &&
-         promises.empty() && other.promises.empty();
+         details == other.details && until == other.until && alike(demanded, other.demanded) &&
+         demanded_of_step == other.demanded_of_step && whole_demand == other.whole_demand &&
+         uncharged == other.uncharged && keeper == other.keeper &&
+         kept_beyond_cluster == other.kept_beyond_cluster && promises.empty() &&
+         other.promises.empty();
 }
 
 Outcome OutcomeOfNext(const state::ClusterState& state, const Outcome& former,

@@ -45,11 +45,11 @@ struct Outcome {
   size_t demanded_of_step = 0;         // how many of them are pods of `step`
   // Of its step others find room on the nodes that there are, and wait for these.
   bool fits_in_part = false;
-  // The same of a step in one domain of a topology. All are demanded, because nodes may be cheaper,
-  // or to be had, in another domain alone; in this one, without `others` of the step, these.
+  // Places for a part of a step that is bound to one domain of a topology. All of the step is
+  // demanded all the same, because nodes in another domain may be cheaper, or the only ones.
   struct Room {
-    std::vector<std::string> values;  // verdict::DomainRoom
-    std::vector<state::PodId> others;
+    std::vector<std::string> values;   // of the domain, as verdict::DomainRoom has them
+    std::vector<state::PodId> others;  // pods of the step without a place there
   };
   std::optional<Room> room;
   bool whole_demand = true;  // false: a limit holds some pods of it back
@@ -71,8 +71,9 @@ struct Outcome {
   // Equivalent workloads behind this one, which wait for the same reason and have no row.
   MemberRange rest;
 
-  // True if both wait for the same reason, and as much is demanded for both. For equivalents.
-  [[nodiscard]] bool HasResultOf(const Outcome& other) const;
+  // True if both wait for the same reason, and pods of the same classes are demanded for both. For
+  // equivalents.
+  [[nodiscard]] bool HasResultOf(const Outcome& other, const state::ClusterState& state) const;
 };
 
 // What is true of one step is true of every step of the same kind and at least its size.

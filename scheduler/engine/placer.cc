@@ -451,19 +451,15 @@ std::vector<state::PodId> Placer::PlaceSome(Attempt& attempt, const std::vector<
   return others;
 }
 
-std::optional<Placer::PromisedInDomain> Placer::PromiseSomeInDomain(
-    state::Transaction& txn, const state::Workload& workload, const std::vector<state::PodId>& pods,
-    TopologyIndex::MayUse may_use) {
+std::optional<Placer::PromisedInDomain> Placer::PromiseSomeInDomain(state::Transaction& txn,
+                                                                    const state::Workload& workload,
+                                                                    const TasksToAllocate& step,
+                                                                    TopologyIndex::MayUse may_use) {
   SetRequester(workload);
-  std::vector<state::PodId> placed;
-  std::copy_if(workload.pods.begin(), workload.pods.end(), std::back_inserter(placed),
-               [this](state::PodId pod) {
-                 const state::PodRecord& record = state_.pod(pod);
-                 return state::IsAllocated(record.status) && record.node != state::kNoId;
-               });
+  const std::vector<state::PodId>& pods = step.pods;
   work_ += state_.nodes_by_name().size();
-  const std::vector<TopologyRoom> rooms =
-      topology_.Rooms(workload.sets.front().topology, pods, placed, kMaxRooms, may_use);
+  const std::vector<TopologyRoom> rooms = topology_.Rooms(
+      workload.sets.front().topology, pods, PodsOf(workload, step.root).placed, kMaxRooms, may_use);
   const auto start = txn.Mark();
   const auto promise_in = [&](const TopologyRoom& room) {
     Attempt attempt{txn, workload, Mode::kPromise, {}, false};

@@ -97,14 +97,14 @@ class Placer {
 
   // The same inside one domain of the topology constraint of a whole workload without other ones:
   // of those that `may_use` (by the values of the labels of its level) the one in which most of the
-  // pods find a place. None: in no domain does any. At most kMaxRooms domains are tried.
+  // step's pods find a place. None: in no domain does any. At most kMaxRooms domains are tried.
   struct PromisedInDomain {
     std::vector<std::string> values;
     std::vector<state::PodId> others;
   };
   std::optional<PromisedInDomain> PromiseSomeInDomain(state::Transaction& txn,
                                                       const state::Workload& workload,
-                                                      const std::vector<state::PodId>& pods,
+                                                      const TasksToAllocate& step,
                                                       TopologyIndex::MayUse may_use);
 
   // NodeOrders::NeverFits, also with all promises kept.

@@ -32,7 +32,7 @@ std::optional<Outcome::Room> PresentRoom::PromiseInDomain(const Outcome& outcome
   const Hypothesis::Checkpoint before = present_->Mark();
   const uint64_t work = in_.placer.work();
   std::optional<Placer::PromisedInDomain> promised = in_.placer.PromiseSomeInDomain(
-      present_->transaction(), in_.state.workload(outcome.workload), outcome.step.pods,
+      present_->transaction(), in_.state.workload(outcome.workload), outcome.step,
       [&](const std::vector<std::string>& values) { return IsOnOffer(rule, values); });
   work_ += in_.placer.work() - work;
   if (!promised.has_value()) return std::nullopt;

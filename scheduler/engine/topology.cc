@@ -224,8 +224,9 @@ class TopologyIndex::Tree {
   // Of the labels, outermost first.
   [[nodiscard]] std::vector<std::string> ValuesOf(uint32_t id) const {
     std::vector<std::string> values(domains_[id].depth);
-    for (; id != kRoot; id = domains_[id].parent)
+    for (; id != kRoot; id = domains_[id].parent) {
       values[domains_[id].depth - 1] = domains_[id].value;
+    }
     return values;
   }
 

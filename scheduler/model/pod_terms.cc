@@ -1,7 +1,6 @@
 #include "scheduler/model/pod_terms.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "scheduler/model/api_names.h"
 
@@ -33,16 +32,6 @@ bool ReadsNamespaceLabels(const PodAffinityTerm& term) {
 
 bool IsBond(const PodAffinityTerm& term, bool anti) {
   return term.weight == 0 && !(anti && term.topology_key == kHostnameLabel);
-}
-
-bool HasBond(const PodSpec& spec) {
-  const auto any = [](const std::vector<PodAffinityTerm>& terms, bool anti) {
-    return std::any_of(terms.begin(), terms.end(),
-                       [anti](const PodAffinityTerm& term) { return IsBond(term, anti); });
-  };
-  return any(spec.pod_affinity, false) || any(spec.pod_anti_affinity, true) ||
-         std::any_of(spec.topology_spread.begin(), spec.topology_spread.end(),
-                     [](const TopologySpreadConstraint& spread) { return spread.do_not_schedule; });
 }
 
 }  // namespace fairlead::model

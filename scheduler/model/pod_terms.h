@@ -28,6 +28,23 @@ bool NeedsNamespaceLabels(const PodAffinityTerm& term);
 // A bond: by it, whether a pod fits on a node depends on pods of other nodes. Bonds are required
 // affinity, required anti-affinity over anything but the host name, and hard spread.
 bool IsBond(const PodAffinityTerm& term, bool anti);
-bool HasBond(const PodSpec& spec);
+// Calls `use` with each: a PodAffinityTerm or a TopologySpreadConstraint.
+template <typename Use>
+void ForEachBond(const PodSpec& spec, const Use& use) {
+  for (const PodAffinityTerm& term : spec.pod_affinity) {
+    if (IsBond(term, /*anti=*/false)) use(term);
+  }
+  for (const PodAffinityTerm& term : spec.pod_anti_affinity) {
+    if (IsBond(term, /*anti=*/true)) use(term);
+  }
+  for (const TopologySpreadConstraint& spread : spec.topology_spread) {
+    if (spread.do_not_schedule) use(spread);
+  }
+}
+inline bool HasBond(const PodSpec& spec) {
+  bool any = false;
+  ForEachBond(spec, [&any](const auto&) { any = true; });
+  return any;
+}
 
 }  // namespace fairlead::model

@@ -19,25 +19,13 @@ bool HasTerms(const model::PodSpec& spec) {
          !spec.topology_spread.empty();
 }
 
-// The pods that a hard spread constraint counts, as a term selects them.
-model::PodAffinityTerm CountedBy(const model::TopologySpreadConstraint& spread) {
+const model::PodAffinityTerm& TermOf(const model::PodAffinityTerm& term) { return term; }
+// It selects the pods that the constraint counts.
+model::PodAffinityTerm TermOf(const model::TopologySpreadConstraint& spread) {
   model::PodAffinityTerm term;
   term.topology_key = spread.topology_key;
   term.selector = spread.selector;
   return term;
-}
-
-template <typename Use>
-void ForEachBond(const model::PodSpec& spec, const Use& use) {
-  for (const model::PodAffinityTerm& term : spec.pod_affinity) {
-    if (model::IsBond(term, /*anti=*/false)) use(term);
-  }
-  for (const model::PodAffinityTerm& term : spec.pod_anti_affinity) {
-    if (model::IsBond(term, /*anti=*/true)) use(term);
-  }
-  for (const model::TopologySpreadConstraint& spread : spec.topology_spread) {
-    if (spread.do_not_schedule) use(CountedBy(spread));
-  }
 }
 
 }  // namespace
@@ -45,7 +33,7 @@ void ForEachBond(const model::PodSpec& spec, const Use& use) {
 void ClusterState::AddTerms(const model::PodSpec& spec) {
   if (HasTerms(spec)) ++classes_with_terms_;
   if (ReadsNamespaces(spec)) ++classes_reading_namespaces_;
-  ForEachBond(spec, [&](const model::PodAffinityTerm& term) { bonds_.Add(spec.ns, term); });
+  model::ForEachBond(spec, [&](const auto& bond) { bonds_.Add(spec.ns, TermOf(bond)); });
   for (const auto* terms : {&spec.pod_affinity, &spec.pod_anti_affinity}) {
     for (const model::PodAffinityTerm& term : *terms) {
       if (!terms_.Add(spec.ns, term)) continue;
@@ -65,7 +53,7 @@ void ClusterState::AddTerms(const model::PodSpec& spec) {
 void ClusterState::DropTerms(const model::PodSpec& spec) {
   if (HasTerms(spec)) --classes_with_terms_;
   if (ReadsNamespaces(spec)) --classes_reading_namespaces_;
-  ForEachBond(spec, [&](const model::PodAffinityTerm& term) { bonds_.Remove(spec.ns, term); });
+  model::ForEachBond(spec, [&](const auto& bond) { bonds_.Remove(spec.ns, TermOf(bond)); });
   for (const auto* terms : {&spec.pod_affinity, &spec.pod_anti_affinity}) {
     for (const model::PodAffinityTerm& term : *terms) terms_.Remove(spec.ns, term);
   }

@@ -157,7 +157,7 @@ absl::Status WebhookIdentity::Reconcile() {
   if (renewed) {
     const absl::Status written = Write(kept);
     if (absl::IsAlreadyExists(written) || absl::IsAborted(written)) {
-      // Another replica was faster: its certificate is everybody's.
+      // Another replica was faster: its certificate is that of all replicas.
       FAIRLEAD_ASSIGN_OR_RETURN(kept, Read());
       Kept checked = kept;
       FAIRLEAD_ASSIGN_OR_RETURN(const bool unusable, Renew(checked));

@@ -220,7 +220,7 @@ TEST_F(WebhookIdentityTest, WithoutTheServerNothingIsMade) {
   }
 }
 
-// Somebody has set another bundle, or applied the manifests again without one.
+// Another bundle was set, or the manifests were applied again without one.
 TEST_F(WebhookIdentityTest, TheBundleIsWrittenAgain) {
   ASSERT_TRUE(identity_.Reconcile().ok());
   configurations_.begin()->second[1] = "eA==";

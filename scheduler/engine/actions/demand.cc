@@ -117,8 +117,6 @@ class DemandPass {
   // Charges as many of `count` equivalents of the row as all limits allow whole; returns how many.
   // Of an uncharged row each is asked for alone, and none is charged.
   int64_t ChargeWhole(const Outcome& row, int64_t count);
-  // The same classes of pods, in the same order. For equivalents.
-  [[nodiscard]] bool DemandsSame(const Outcome& a, const Outcome& b) const;
   // The first `count` workloads of `rest` have the result of the row before them.
   void Extend(size_t row, MemberRange& rest, int64_t count);
   // What the hook may buy for one workload: its step, then one extra unit after the other, as long
@@ -262,8 +260,7 @@ void DemandPass::AskInTurn(Late late, const QueueOrderKey* bound, Merge& behind)
     Outcome next = OutcomeOfNext(in_.state, late.before, left);
     std::optional<Outcome> later = Ask(next, /*unlimited=*/false);
     // What has kept its equivalents holds all of them.
-    if (next.rest.count == 0 && next.HasResultOf(c_.outcomes[late.row]) &&
-        DemandsSame(next, c_.outcomes[late.row])) {
+    if (next.rest.count == 0 && next.HasResultOf(c_.outcomes[late.row], in_.state)) {
       Extend(late.row, turn, 1);
       left = left.Behind();
       continue;
@@ -275,18 +272,6 @@ void DemandPass::AskInTurn(Late late, const QueueOrderKey* bound, Merge& behind)
   const queues::QueueId leaf = late.before.leaf;
   QueueOrderKey key = *left.next;
   behind.Add(leaf, std::move(key), std::move(late));
-}
-
-bool DemandPass::DemandsSame(const Outcome& a, const Outcome& b) const {
-  const auto same = [this](const std::vector<state::PodId>& x, const std::vector<state::PodId>& y) {
-    return std::equal(x.begin(), x.end(), y.begin(), y.end(),
-                      [this](state::PodId pod, state::PodId other) {
-                        return in_.state.pod(pod).pod_class == in_.state.pod(other).pod_class;
-                      });
-  };
-  if (!same(a.demanded, b.demanded) || a.room.has_value() != b.room.has_value()) return false;
-  return !a.room.has_value() ||
-         (a.room->values == b.room->values && same(a.room->others, b.room->others));
 }
 
 int64_t DemandPass::ChargeWhole(const Outcome& row, int64_t count) {
