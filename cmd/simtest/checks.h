@@ -209,7 +209,7 @@ class Checks {
   void Refuse(absl::Time until) { refused_until_ = std::max(refused_until_, until); }
   // Writes are refused as invalid until then, or as if their object was gone.
   void RefuseForGood(absl::Time until) { kai_.GiveUp(until); }
-  // What was written before then may have been done without an answer, and is written once more.
+  // Writes before then may have been done without an answer: what was written is written once more.
   void LoseAnswers(absl::Time until) { unanswered_until_ = std::max(unanswered_until_, until); }
   // The clock of that replica is off by this from now on: what it counts from creation times is.
   void Skew(const std::string& replica, absl::Duration offset) {

@@ -353,6 +353,10 @@ class Simulation {
     } else if (verb == "half-open") {
       const std::string traffic = operation.Text("class");
       if (traffic == "watch") checks_.Disturb(until + kSilentUntil);
+      // Also of a write that looked at its object first, and got no answer to that.
+      if (traffic != "watch") {
+        checks_.LoseAnswers(until + kube::ExecutorOptions().request_timeout);
+      }
       network.HalfOpen(traffic == "read"    ? kube::TrafficClass::kRead
                        : traffic == "write" ? kube::TrafficClass::kWrite
                                             : kube::TrafficClass::kWatch,
