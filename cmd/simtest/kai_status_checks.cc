@@ -157,15 +157,13 @@ std::map<std::string, KaiStatusChecks::Group> KaiStatusChecks::Workloads() const
   return groups;
 }
 
-std::string KaiStatusChecks::QueueOf(const Group& group, bool& unknown) const {
+std::set<std::string> KaiStatusChecks::QueuesOf(const Group& group) {
   if (group.object != nullptr && !group.object->facts.queue.empty()) {
-    return group.object->facts.queue;
+    return {group.object->facts.queue};
   }
-  // The first pod decides; which one that is, is not judged here.
-  for (const PodRow* row : group.pods) {
-    if (row->facts.queue_label != group.pods.front()->facts.queue_label) unknown = true;
-  }
-  return group.pods.empty() ? "" : group.pods.front()->facts.queue_label;
+  std::set<std::string> queues;
+  for (const PodRow* row : group.pods) queues.insert(row->facts.queue_label);
+  return queues;
 }
 
 bool KaiStatusChecks::IsForGood(const Group& group, bool& unknown) const {
@@ -253,8 +251,11 @@ void KaiStatusChecks::Look(bool calm) {
     if (group.object != nullptr) {
       JudgeObject(ResourceType::kPodGroups, group.ns, group.object->facts.name, counts, calm);
     }
-    const std::string queue = QueueOf(group, counts.unknown);
-    for (const std::string& name : Above(queue)) Add(queues[name], counts);
+    const std::set<std::string> named = QueuesOf(group);
+    counts.unknown |= named.size() > 1;
+    for (const std::string& queue : named) {
+      for (const std::string& name : Above(queue)) Add(queues[name], counts);
+    }
   }
   for (const auto& [name, counts] : queues) {
     JudgeObject(ResourceType::kQueues, "", name, counts, calm);

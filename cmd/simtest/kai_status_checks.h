@@ -20,6 +20,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -72,7 +73,9 @@ class KaiStatusChecks {
   [[nodiscard]] Counts CountOf(const Group& group) const;
   // Whether its class says that the workload is not preemptible.
   [[nodiscard]] bool IsForGood(const Group& group, bool& unknown) const;
-  [[nodiscard]] std::string QueueOf(const Group& group, bool& unknown) const;
+  // The queues in which the workload may be: without a PodGroup that names one its first pod
+  // decides, and which pod that is, is not judged here.
+  [[nodiscard]] static std::set<std::string> QueuesOf(const Group& group);
   // The queue and those above it, as far as there are objects.
   [[nodiscard]] std::vector<std::string> Above(const std::string& queue) const;
   void Judge(const std::string& object, const std::string& uid, const Counts& counted,
