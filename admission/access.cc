@@ -1,11 +1,13 @@
 #include "admission/access.h"
 
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "admission/names.h"
 #include "admission/validate.h"
 #include "base/json_writer.h"
+#include "scheduler/model/api_names.h"
 
 namespace fairlead::admission {
 namespace {
@@ -13,12 +15,29 @@ namespace {
 constexpr char kQueueGroup[] = "scheduling.run.ai";
 constexpr int kForbidden = 403;
 
-// Where a pod's or a group's object says that it goes; empty: where others say.
-std::string QueueOf(const Request& request, const Json& object, const Policy& policy) {
-  if (request.resource == "podgroups") return object.TextAt({"spec", "queue"});
-  std::string named = NamedQueue(object);
-  if (!named.empty() || !NamedGroup(object).empty()) return named;
-  return policy.default_queue;
+bool IsPodGroup(const Request& request) {
+  return request.resource == "podgroups" && request.group == kQueueGroup;
+}
+
+bool IsPod(const Request& request) { return request.resource == "pods" && request.group.empty(); }
+
+std::string QueueLabel(const Json& object) {
+  return object.TextAt({"metadata", "labels", model::kQueueLabel});
+}
+
+// Where the object says that its pods go; none: where others say.
+std::set<std::string> QueuesOf(const Request& request, const Json& object, const Policy& policy) {
+  std::set<std::string> queues;
+  if (!IsPod(request)) {
+    queues.insert(QueueLabel(object));
+    if (IsPodGroup(request)) queues.insert(object.TextAt({"spec", "queue"}));
+  } else if (IsOurs(object, policy)) {
+    const std::string named = NamedQueue(object);
+    const bool by_default = named.empty() && NamedGroup(object).empty();
+    queues.insert(by_default ? policy.default_queue : named);
+  }
+  queues.erase("");
+  return queues;
 }
 
 // A queue that is not there is not restricted. Ends on cycles.
@@ -33,14 +52,15 @@ bool IsRestricted(const std::string& queue, const Cluster& cluster) {
   return false;
 }
 
-bool IsSubmission(const Request& request, const Policy& policy) {
-  if (!request.sub_resource.empty() || !request.object.is_object()) return false;
+// Objects of no namespace are written by administrators.
+bool MaySubmit(const Request& request) {
+  if (request.ns.empty() || !request.sub_resource.empty() || !request.object.is_object()) {
+    return false;
+  }
   if (request.operation != Operation::kCreate && request.operation != Operation::kUpdate) {
     return false;
   }
-  if (!request.object.TextAt({"metadata", "deletionTimestamp"}).empty()) return false;
-  if (request.resource == "podgroups") return request.group == kQueueGroup;
-  return request.resource == "pods" && request.group.empty() && IsOurs(request.object, policy);
+  return request.object.TextAt({"metadata", "deletionTimestamp"}).empty();
 }
 
 std::string Who(const Request& request, absl::string_view queue, absl::string_view what) {
@@ -48,17 +68,38 @@ std::string Who(const Request& request, absl::string_view queue, absl::string_vi
                       kQueueGroup, " \"", queue, "\" in namespace \"", request.ns, "\"");
 }
 
+Response Refused(std::string message) {
+  Response response;
+  response.allowed = false;
+  response.code = kForbidden;
+  response.reason = "Forbidden";
+  response.message = std::move(message);
+  return response;
+}
+
 }  // namespace
 
-std::string QueueToAuthorize(const Request& request, const Cluster& cluster, const Policy& policy) {
-  if (!IsSubmission(request, policy)) return "";
-  std::string queue = QueueOf(request, request.object, policy);
-  if (queue.empty()) return "";
-  if (request.operation == Operation::kUpdate && request.old_object.is_object() &&
-      QueueOf(request, request.old_object, policy) == queue) {
-    return "";
+std::vector<std::string> QueuesToAuthorize(const Request& request, const Cluster& cluster,
+                                           const Policy& policy) {
+  if (!MaySubmit(request)) return {};
+  std::set<std::string> before;
+  if (request.operation == Operation::kUpdate && request.old_object.is_object()) {
+    before = QueuesOf(request, request.old_object, policy);
   }
-  return policy.queue_authorization || IsRestricted(queue, cluster) ? queue : "";
+  std::vector<std::string> queues;
+  for (const std::string& queue : QueuesOf(request, request.object, policy)) {
+    if (before.contains(queue)) continue;
+    if (policy.queue_authorization || IsRestricted(queue, cluster)) queues.push_back(queue);
+  }
+  return queues;
+}
+
+bool IsFromLabel(const Request& request, absl::string_view queue) {
+  const Json& group = request.object;
+  const bool follows =
+      IsPodGroup(request) && request.operation == Operation::kCreate &&
+      group.TextAt({"metadata", "annotations", model::kFollowsOwnerAnnotation}) == "true";
+  return !follows || QueueLabel(group) == queue;
 }
 
 std::string EncodeAccessReview(const UserInfo& user, const AccessAttributes& attributes) {
@@ -101,13 +142,16 @@ absl::StatusOr<AccessAnswer> ReadAccessReview(absl::string_view body) {
 }
 
 Response Forbidden(const Request& request, absl::string_view queue, absl::string_view reason) {
-  Response response;
-  response.allowed = false;
-  response.code = kForbidden;
-  response.reason = "Forbidden";
-  response.message = Who(request, queue, "lacks");
-  if (!reason.empty()) absl::StrAppend(&response.message, ": ", reason);
-  return response;
+  std::string message = Who(request, queue, "lacks");
+  if (!reason.empty()) absl::StrAppend(&message, ": ", reason);
+  return Refused(std::move(message));
+}
+
+Response NotFromLabel(const Request& request, absl::string_view queue) {
+  return Refused(absl::StrCat("PodGroup ", request.object.TextAt({"metadata", "name"}),
+                              ": spec.queue: the use of queue \"", queue,
+                              "\" is restricted, so the owners of its pods must name it by label ",
+                              model::kQueueLabel));
 }
 
 Response NotAuthorized(const Request& request, absl::string_view queue, absl::string_view why,

@@ -20,12 +20,19 @@
 
 namespace fairlead::admission {
 
-// The queue that the request submits to, if the user needs permission for it; empty otherwise.
-//   pods        created; moved to another queue
-//   PodGroups   created with a queue; moved to another one
+// The queues that the request submits to and that the user needs permission for.
+//   pods of ours   created; moved to another queue
+//   PodGroups      created with a queue; moved to another one; as other objects
+//   other objects  of a namespace, created with the label kai.scheduler/queue or given another
+//   value
+//                  of it: the pods that they own go to that queue (docs/grouping.md)
 // A queue needs it if the policy says so for all, or if it or a queue above it is annotated
 // fairlead.dev/restricted: "true".
-std::string QueueToAuthorize(const Request& request, const Cluster& cluster, const Policy& policy);
+std::vector<std::string> QueuesToAuthorize(const Request& request, const Cluster& cluster,
+                                           const Policy& policy);
+// False: the queue of a new PodGroup that follows its owners is not from a label
+// kai.scheduler/queue, so no user was asked about it when the owners were written.
+bool IsFromLabel(const Request& request, absl::string_view queue);
 
 inline constexpr char kAccessReviewPath[] = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 // The question about the user; `attributes`: fields of resourceAttributes, empty ones are left out.
@@ -42,6 +49,8 @@ absl::StatusOr<AccessAnswer> ReadAccessReview(absl::string_view body);
 
 // The answer to a request whose user may not use the queue.
 Response Forbidden(const Request& request, absl::string_view queue, absl::string_view reason);
+// The answer to a new PodGroup whose queue IsFromLabel() does not find, whoever sends it.
+Response NotFromLabel(const Request& request, absl::string_view queue);
 // The answer to a request about which the authorizer has not said anything, as the policy has it.
 Response NotAuthorized(const Request& request, absl::string_view queue, absl::string_view why,
                        const Policy& policy);

@@ -116,7 +116,11 @@ void Judge(const Json& test) {
   }
   ExpectParts(Field(test, "warnings"), response.warnings);
   EXPECT_EQ(Default(*request, cluster, policy).patch.Compact(), Field(test, "patch").Compact());
-  EXPECT_EQ(QueueToAuthorize(*request, cluster, policy), test.TextAt({"authorize"}));
+  std::vector<std::string> asked = QueuesToAuthorize(*request, cluster, policy);
+  for (std::string& queue : asked) {
+    if (!IsFromLabel(*request, queue)) queue += " (not from a label)";
+  }
+  EXPECT_EQ(absl::StrJoin(asked, ", "), test.TextAt({"authorize"}));
 }
 
 // By file and case.
@@ -172,7 +176,9 @@ TEST(AdmissionCases, MutatedReviews) {
       const Response response = Validate(*request, cluster, policy);
       EXPECT_TRUE(Json::Parse(WriteReview(request->uid, response)).ok()) << text;
       Default(*request, cluster, policy);
-      QueueToAuthorize(*request, cluster, policy);
+      for (const std::string& queue : QueuesToAuthorize(*request, cluster, policy)) {
+        IsFromLabel(*request, queue);
+      }
     }
   }
 }
@@ -209,7 +215,8 @@ TEST(AdmissionCases, HostileObjects) {
         EXPECT_FALSE(WriteReview("u", response).empty());
         EXPECT_EQ(response.allowed, response.message.empty());
         Default(request, {}, policy);
-        QueueToAuthorize(request, {}, policy);
+        request.ns = "team";
+        QueuesToAuthorize(request, {}, policy);
       }
     }
   }

@@ -68,6 +68,13 @@ class Grouper {
   [[nodiscard]] Scope ScopeOf(const Source& source) const {
     return {.object = *source.object, .pod = pod_};
   }
+  // False: the object's labels name no queue. A pod of another scheduler may say anything, because
+  // admission asks nobody about it (docs/admission.md).
+  [[nodiscard]] bool MayNameQueue(const Source& source) const {
+    const bool pod = source.name.kind == "Pod" && GroupOfVersion(source.name.api_version).empty();
+    return !pod || source.object == &pod_object_ ||
+           source.object->TextAt({"spec", "schedulerName"}) == pod_.scheduler_name;
+  }
   [[nodiscard]] const Source& deciding() const { return sources_.front(); }
   [[nodiscard]] const KindRow& row() const { return *row_; }
 
@@ -163,7 +170,10 @@ absl::StatusOr<std::string> Grouper::FirstOf(Text::From from, absl::string_view 
   Text text;
   text.from = from;
   text.name = std::string(key);
+  const bool queue =
+      from == Text::From::kLabel && (key == model::kQueueLabel || key == model::kProjectLabel);
   for (const Source& source : sources_) {
+    if (queue && !MayNameQueue(source)) continue;
     absl::StatusOr<std::string> found = text.Get(ScopeOf(source));
     if (!found.ok()) return About(source.name, found.status());
     if (!found->empty()) return found;

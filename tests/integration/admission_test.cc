@@ -21,6 +21,9 @@ constexpr char kRegistration[] = "/apis/admissionregistration.k8s.io/v1/";
 constexpr char kWebhookSecretPath[] = "/api/v1/namespaces/fairlead/secrets/fairlead-webhook";
 constexpr char kDefaultNamespace[] = "/api/v1/namespaces/default";
 constexpr char kRbac[] = "/apis/rbac.authorization.k8s.io/v1/";
+constexpr char kJobs[] = "/apis/batch/v1/namespaces/default/jobs";
+constexpr char kConfigMaps[] = "/api/v1/namespaces/default/configmaps";
+constexpr char kOfResearch[] = R"("kai.scheduler/queue":"research")";
 
 std::string QueueJson(const std::string& name, int quota, int limit,
                       const std::string& more_metadata = "") {
@@ -31,18 +34,35 @@ std::string QueueJson(const std::string& name, int quota, int limit,
 }
 
 std::string PodJson(const std::string& name, const std::string& labels,
-                    const std::string& scheduler = "fairlead",
-                    const std::string& annotations = "") {
-  return absl::StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")", name,
-                      R"(","labels":{)", labels, R"(},"annotations":{)", annotations,
-                      R"(}},"spec":{"schedulerName":")", scheduler,
+                    const std::string& scheduler = "fairlead", const std::string& annotations = "",
+                    const std::string& more_metadata = "") {
+  return absl::StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{)", more_metadata,
+                      R"("name":")", name, R"(","labels":{)", labels, R"(},"annotations":{)",
+                      annotations, R"(}},"spec":{"schedulerName":")", scheduler,
                       R"(","containers":[{"name":"c","image":"registry.example/i:1"}]}})");
+}
+
+std::string JobJson(const std::string& name, const std::string& labels) {
+  return absl::StrCat(R"({"apiVersion":"batch/v1","kind":"Job","metadata":{"name":")", name,
+                      R"(","labels":{)", labels, R"(}},"spec":{"parallelism":2,"completions":2,)",
+                      R"("template":{"spec":{"schedulerName":"fairlead","restartPolicy":"Never",)",
+                      R"("containers":[{"name":"c","image":"registry.example/i:1"}]}}}})");
+}
+
+std::string OwnedBy(const Json& job) {
+  return absl::StrCat(
+      R"("ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","controller":true,"name":")",
+      job.TextAt({"metadata", "name"}), R"(","uid":")", job.TextAt({"metadata", "uid"}), R"("}],)");
 }
 
 class AdmissionTest : public IntegrationTest {
  protected:
   void TearDown() override {
     for (const std::string& path : made_) api().Delete(path);
+    for (const Json& job : api().List(kJobs)) {
+      api().Call("DELETE", Path(kJobs, job.TextAt({"metadata", "name"})),
+                 R"({"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Background"})");
+    }
     api().Delete(kWebhookSecretPath);
     api().Merge(kDefaultNamespace,
                 R"({"metadata":{"labels":{"fairlead.dev/default-queue":null}}})");
@@ -69,9 +89,11 @@ class AdmissionTest : public IntegrationTest {
   }
 
   // The process with the rights of the manifests; the API server asks it when this returns.
-  void Serve(const std::string& more = "") {
+  void Serve(const std::string& more = "", const std::string& rights = "") {
     Settings settings;
-    settings.kubeconfig = InstallRights({"base", "admission/component"});
+    std::vector<std::string> folders = {"base", "admission/component"};
+    if (!rights.empty()) folders.push_back(rights);
+    settings.kubeconfig = InstallRights(folders);
     settings.home = "fairlead";
     settings.more = more;
     settings.flags = {"--webhook-bind-address", "127.0.0.1:0", "--metrics-bind-address",
@@ -182,7 +204,8 @@ TEST_F(AdmissionTest, WhoMayNotUseAQueueIsRefused) {
   Make(
       roles, "submitter",
       R"({"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"submitter"},)"
-      R"("rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["create"]}]})");
+      R"("rules":[{"apiGroups":["","batch"],"resources":["pods","jobs","configmaps"],)"
+      R"("verbs":["create","patch"]}]})");
   bind("Role", "submitter");
   const Json token =
       api().Create(Path(accounts, "ann") + "/token",
@@ -191,20 +214,33 @@ TEST_F(AdmissionTest, WhoMayNotUseAQueueIsRefused) {
   api().Create(kQueues, QueueJson("open", 4, 8));
   api().Create(kQueues,
                QueueJson("research", 4, 8, R"("annotations":{"fairlead.dev/restricted":"true"},)"));
-  const std::string research = R"("kai.scheduler/queue":"research")";
   ASSERT_TRUE(Eventually("the restriction is known", [&] {
-    return ann.Call("POST", absl::StrCat(kPods, "?dryRun=All"), PodJson("a", research)).status ==
+    return ann.Call("POST", absl::StrCat(kPods, "?dryRun=All"), PodJson("a", kOfResearch)).status ==
            403;
   }));
-  const Answer refused = ann.Call("POST", kPods, PodJson("a", research));
+  const Answer refused = ann.Call("POST", kPods, PodJson("a", kOfResearch));
   EXPECT_TRUE(
       absl::StrContains(refused.text,
                         "system:serviceaccount:default:ann\\\" lacks the verb \\\"use\\\" on "
                         "queues.scheduling.run.ai \\\"research\\\""))
       << refused.text;
   EXPECT_TRUE(ann.Call("POST", kPods, PodJson("b", R"("kai.scheduler/queue":"open")")).ok());
+  // Pods of an owner go where its label says, whatever its kind.
+  EXPECT_EQ(ann.Call("POST", kJobs, JobJson("a", kOfResearch)).status, 403);
+  EXPECT_EQ(ann.Call("POST", kConfigMaps,
+                     absl::StrCat(R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{)",
+                                  R"("name":"a","labels":{)", kOfResearch, "}}}"))
+                .status,
+            403);
+  EXPECT_TRUE(ann.Call("POST", kJobs, JobJson("b", R"("kai.scheduler/queue":"open")")).ok());
+  const auto relabel = [&](const std::string& labels) {
+    return ann.Call("PATCH", Path(kJobs, "b"),
+                    absl::StrCat(R"({"metadata":{"labels":{)", labels, "}}}"), kube::kMergePatch);
+  };
+  EXPECT_EQ(relabel(kOfResearch).status, 403);
+  EXPECT_TRUE(relabel(R"("app":"b")").ok());
   // An administrator may use everything.
-  EXPECT_TRUE(api().Call("POST", kPods, PodJson("c", research)).ok());
+  EXPECT_TRUE(api().Call("POST", kPods, PodJson("c", kOfResearch)).ok());
   const std::string cluster_roles = absl::StrCat(kRbac, "clusterroles");
   Make(cluster_roles, "queue-research",
        R"({"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole",)"
@@ -212,7 +248,39 @@ TEST_F(AdmissionTest, WhoMayNotUseAQueueIsRefused) {
        R"("resources":["queues"],"resourceNames":["research"],"verbs":["use"]}]})");
   bind("ClusterRole", "queue-research");
   EXPECT_TRUE(Eventually("the right counts",
-                         [&] { return ann.Call("POST", kPods, PodJson("a", research)).ok(); }));
+                         [&] { return ann.Call("POST", kPods, PodJson("a", kOfResearch)).ok(); }));
+}
+
+// Fairlead may use every queue: what it makes of owners is admitted by what their authors may do.
+TEST_F(AdmissionTest, AGroupOfOwnersGoesToARestrictedQueueByTheirLabelAlone) {
+  Serve("grouping:\n  enabled: true\n", "grouping");
+  api().Create(kQueues,
+               QueueJson("research", 4, 8, R"("annotations":{"fairlead.dev/restricted":"true"},)"));
+  const Json by_project = api().Create(kJobs, JobJson("project", R"("project":"research")"));
+  api().Create(kPods, PodJson("project-1", "", "fairlead", "", OwnedBy(by_project)));
+  const auto message = [this] {
+    const Json pod = Pod("project-1");
+    const Json* const condition = FindCondition(pod, "PodScheduled");
+    return condition == nullptr ? "" : condition->TextAt({"message"});
+  };
+  EXPECT_TRUE(Eventually(
+      "the pod is told",
+      [&] {
+        return absl::StrContains(
+            message(),
+            "the use of queue \"research\" is restricted, so the owners of its "
+            "pods must name it by label kai.scheduler/queue");
+      },
+      message))
+      << process_->Log();
+  const Json by_label = api().Create(kJobs, JobJson("label", kOfResearch));
+  api().Create(kPods, PodJson("label-1", "", "fairlead", "", OwnedBy(by_label)));
+  EXPECT_TRUE(Eventually("its group is made", [&] {
+    const Json pod = Pod("label-1");
+    return !pod.TextAt({"metadata", "annotations", "pod-group-name"}).empty();
+  })) << process_->Log();
+  ASSERT_EQ(api().List(kGroups).size(), 1U);
+  EXPECT_EQ(api().List(kGroups).front().TextAt({"spec", "queue"}), "research");
 }
 
 TEST_F(AdmissionTest, WithoutTheProcessEverythingIsStored) {

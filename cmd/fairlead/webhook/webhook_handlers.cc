@@ -49,8 +49,8 @@ server::Response WebhookHandlers::Validate(absl::string_view body) {
     LogRefusal(*request, response);
     return Reviewed(*request, response);
   }
-  const std::string queue = admission::QueueToAuthorize(*request, *cluster, policy_);
-  if (!queue.empty()) {
+  for (const std::string& queue : admission::QueuesToAuthorize(*request, *cluster, policy_)) {
+    if (!response.allowed) break;
     admission::Response may = Authorize(*request, queue);
     may.warnings.insert(may.warnings.end(), std::make_move_iterator(response.warnings.begin()),
                         std::make_move_iterator(response.warnings.end()));
@@ -75,6 +75,10 @@ server::Response WebhookHandlers::Default(absl::string_view body) {
 
 admission::Response WebhookHandlers::Authorize(const admission::Request& request,
                                                const std::string& queue) {
+  if (!admission::IsFromLabel(request, queue)) {
+    ++forbidden_;
+    return admission::NotFromLabel(request, queue);
+  }
   kube::HttpRequest question;
   question.method = "POST";
   question.path = admission::kAccessReviewPath;

@@ -8,6 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "admission/names.h"
 #include "document/json.h"
 #include "kube/transport/fake_transport.h"
@@ -139,6 +140,49 @@ TEST_F(WebhookHandlersTest, WhoMayNotUseTheQueueIsRefused) {
       Answer(handlers_->Validate(ReviewOf("pods", kReviewedPod))).TextAt({"response", "allowed"}),
       "true");
   EXPECT_EQ(Asked(), 2u);
+}
+
+TEST_F(WebhookHandlersTest, WhoWritesAnOwnerIsAskedAboutItsQueue) {
+  restricted_ = true;
+  Fill();
+  Start();
+  Rights(Says(false));
+  const std::string job =
+      R"({"metadata":{"name":"train","labels":{"kai.scheduler/queue":"research"}}})";
+  const Json review = Answer(handlers_->Validate(ReviewOf("jobs", job)));
+  EXPECT_EQ(review.TextAt({"response", "status", "code"}), "403");
+  EXPECT_EQ(Asked(), 1u);
+  EXPECT_EQ(Answer(handlers_->Validate(ReviewOf("jobs", job, "UPDATE", job)))
+                .TextAt({"response", "allowed"}),
+            "true");
+  EXPECT_EQ(Asked(), 1u);
+}
+
+// Fairlead may use every queue, so its own right says nothing about users.
+TEST_F(WebhookHandlersTest, AGroupOfOwnersGoesToARestrictedQueueByTheirLabelAlone) {
+  restricted_ = true;
+  Fill();
+  Start();
+  Rights(Says(true));
+  const auto review = [this](const std::string& labels) {
+    std::string text = ReviewOf(
+        "podgroups", absl::StrCat(R"({"metadata":{"name":"pg-train","labels":{)", labels,
+                                  R"(},"annotations":{"fairlead.dev/follows-owner":"true"}},)",
+                                  R"("spec":{"minMember":1,"queue":"research"}})"));
+    absl::StrReplaceAll({{R"("group":"","resource":"podgroups")",
+                          R"("group":"scheduling.run.ai","resource":"podgroups")"}},
+                        &text);
+    return Answer(handlers_->Validate(text));
+  };
+  const Json refused = review("");
+  EXPECT_EQ(refused.TextAt({"response", "status", "code"}), "403");
+  EXPECT_EQ(refused.TextAt({"response", "status", "message"}),
+            "PodGroup pg-train: spec.queue: the use of queue \"research\" is restricted, so the "
+            "owners of its pods must name it by label kai.scheduler/queue");
+  EXPECT_EQ(handlers_->GetStats().forbidden, 1u);
+  EXPECT_EQ(Asked(), 0u);
+  EXPECT_EQ(review(R"("kai.scheduler/queue":"research")").TextAt({"response", "allowed"}), "true");
+  EXPECT_EQ(Asked(), 1u);
 }
 
 TEST_F(WebhookHandlersTest, APermissionIsBelievedForSomeSeconds) {
