@@ -20,6 +20,7 @@ CHART = "manifests/chart"
 # definitions that belong to other projects.
 TEMPLATES = {
     "admission-networkpolicy": "admission/component/networkpolicy",
+    "admission-policy": "admission/component/policy",
     "admission-rbac": "admission/component/rbac",
     "admission-service": "admission/component/service",
     "admission-webhooks": "admission/component/webhooks",

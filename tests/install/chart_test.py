@@ -150,8 +150,8 @@ class ChartTest(unittest.TestCase):
         self.assertEqual([k for k in things if k[2].startswith("fairlead-webhook-")], [])  # rights to write it
         validating = things[("ValidatingWebhookConfiguration", "", "fairlead")]
         self.assertEqual(validating["metadata"]["annotations"], {"a/b": "c"})
-        objects, pods = validating["webhooks"]
-        self.assertEqual((objects["failurePolicy"], pods["failurePolicy"]), ("Fail", "Ignore"))
+        objects, pods, owners = validating["webhooks"]
+        self.assertEqual([webhook["failurePolicy"] for webhook in (objects, pods, owners)], ["Fail", "Ignore", "Ignore"])
         self.assertIn('in ["own","guest"]', pods["matchConditions"][0]["expression"])
         mutating = things[("MutatingWebhookConfiguration", "", "fairlead")]["webhooks"][0]
         self.assertIn('in ["own"]', mutating["matchConditions"][0]["expression"])

@@ -17,6 +17,7 @@ namespace {
 
 constexpr char kWebhookManifest[] =
     FAIRLEAD_SOURCE_DIR "/manifests/admission/component/webhooks.yaml";
+constexpr char kPolicyManifest[] = FAIRLEAD_SOURCE_DIR "/manifests/admission/component/policy.yaml";
 constexpr char kRegistration[] = "/apis/admissionregistration.k8s.io/v1/";
 constexpr char kWebhookSecretPath[] = "/api/v1/namespaces/fairlead/secrets/fairlead-webhook";
 constexpr char kDefaultNamespace[] = "/api/v1/namespaces/default";
@@ -88,6 +89,14 @@ class AdmissionTest : public IntegrationTest {
     api().Create(collection, body);
   }
 
+  static std::vector<Json> Documents(const char* manifest) {
+    std::ostringstream text;
+    text << std::ifstream(manifest).rdbuf();
+    auto documents = LoadYaml(text.str(), {.file_name = manifest});
+    EXPECT_TRUE(documents.ok()) << documents.status();
+    return documents.ok() ? *std::move(documents) : std::vector<Json>();
+  }
+
   // The process with the rights of the manifests; the API server asks it when this returns.
   void Serve(const std::string& more = "", const std::string& rights = "") {
     Settings settings;
@@ -101,11 +110,7 @@ class AdmissionTest : public IntegrationTest {
     process_ = &Start(settings);
     const int port = PortOf(*process_, "serving webhooks");
     ASSERT_GT(port, 0);
-    std::ostringstream text;
-    text << std::ifstream(kWebhookManifest).rdbuf();
-    const auto documents = LoadYaml(text.str(), {.file_name = kWebhookManifest});
-    ASSERT_TRUE(documents.ok()) << documents.status();
-    for (Json configuration : *documents) {
+    for (Json& configuration : Documents(kWebhookManifest)) {
       for (Json& webhook : configuration.Find("webhooks")->items()) {
         const std::string path = webhook.TextAt({"clientConfig", "service", "path"});
         Json client = Json::Object();
@@ -125,6 +130,32 @@ class AdmissionTest : public IntegrationTest {
     kube::ClientConfig metrics;
     metrics.server.url = absl::StrCat("http://127.0.0.1:", PortOf(*process_, "serving /livez"));
     metrics_ = std::make_unique<Api>(metrics);
+  }
+
+  // A role of the namespace becomes ann's.
+  void Bind(const std::string& kind, const std::string& role) {
+    Make(absl::StrCat(kRbac, "namespaces/default/rolebindings"), role,
+         absl::StrCat(R"({"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding",)",
+                      R"("metadata":{"name":")", role, R"("},"roleRef":{"apiGroup":)",
+                      R"("rbac.authorization.k8s.io","kind":")", kind, R"(","name":")", role,
+                      R"("},"subjects":[{"kind":"ServiceAccount","name":"ann",)",
+                      R"("namespace":"default"}]})"));
+  }
+  // Somebody who may make and change pods and their owners, and use no restricted queue.
+  Api MakeAnn() {
+    const std::string accounts = absl::StrCat(kDefaultNamespace, "/serviceaccounts");
+    Make(accounts, "ann",
+         R"({"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"ann"}})");
+    Make(absl::StrCat(kRbac, "namespaces/default/roles"), "submitter",
+         R"({"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role",)"
+         R"("metadata":{"name":"submitter"},"rules":[{"apiGroups":["","batch"],)"
+         R"("resources":["pods","jobs","configmaps"],"verbs":["create","patch"]}]})");
+    Bind("Role", "submitter");
+    const Json token = api().Create(
+        Path(accounts, "ann") + "/token",
+        R"({"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}})");
+    return Api(
+        *kube::LoadKubeconfig({Plane::Get()->KubeconfigWith(token.TextAt({"status", "token"}))}));
   }
 
   // The requests that were answered so far, of either webhook.
@@ -189,28 +220,7 @@ TEST_F(AdmissionTest, RefusesWhatIsWrongAndFillsInTheQueue) {
 
 TEST_F(AdmissionTest, WhoMayNotUseAQueueIsRefused) {
   Serve();
-  const std::string accounts = absl::StrCat(kDefaultNamespace, "/serviceaccounts");
-  Make(accounts, "ann", R"({"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"ann"}})");
-  const std::string roles = absl::StrCat(kRbac, "namespaces/default/roles");
-  const std::string bindings = absl::StrCat(kRbac, "namespaces/default/rolebindings");
-  const auto bind = [&](const std::string& kind, const std::string& role) {
-    Make(bindings, role,
-         absl::StrCat(R"({"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding",)",
-                      R"("metadata":{"name":")", role, R"("},"roleRef":{"apiGroup":)",
-                      R"("rbac.authorization.k8s.io","kind":")", kind, R"(","name":")", role,
-                      R"("},"subjects":[{"kind":"ServiceAccount","name":"ann",)",
-                      R"("namespace":"default"}]})"));
-  };
-  Make(
-      roles, "submitter",
-      R"({"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"submitter"},)"
-      R"("rules":[{"apiGroups":["","batch"],"resources":["pods","jobs","configmaps"],)"
-      R"("verbs":["create","patch"]}]})");
-  bind("Role", "submitter");
-  const Json token =
-      api().Create(Path(accounts, "ann") + "/token",
-                   R"({"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}})");
-  Api ann(*kube::LoadKubeconfig({Plane::Get()->KubeconfigWith(token.TextAt({"status", "token"}))}));
+  Api ann = MakeAnn();
   api().Create(kQueues, QueueJson("open", 4, 8));
   api().Create(kQueues,
                QueueJson("research", 4, 8, R"("annotations":{"fairlead.dev/restricted":"true"},)"));
@@ -246,7 +256,7 @@ TEST_F(AdmissionTest, WhoMayNotUseAQueueIsRefused) {
        R"({"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole",)"
        R"("metadata":{"name":"queue-research"},"rules":[{"apiGroups":["scheduling.run.ai"],)"
        R"("resources":["queues"],"resourceNames":["research"],"verbs":["use"]}]})");
-  bind("ClusterRole", "queue-research");
+  Bind("ClusterRole", "queue-research");
   EXPECT_TRUE(Eventually("the right counts",
                          [&] { return ann.Call("POST", kPods, PodJson("a", kOfResearch)).ok(); }));
 }
@@ -281,6 +291,47 @@ TEST_F(AdmissionTest, AGroupOfOwnersGoesToARestrictedQueueByTheirLabelAlone) {
   })) << process_->Log();
   ASSERT_EQ(api().List(kGroups).size(), 1U);
   EXPECT_EQ(api().List(kGroups).front().TextAt({"spec", "queue"}), "research");
+}
+
+TEST_F(AdmissionTest, WhatTheBindingWroteIsChangedByNobodyElse) {
+  for (Json& object : Documents(kPolicyManifest)) {
+    const bool binds = object.TextAt({"kind"}) == "ValidatingAdmissionPolicyBinding";
+    Make(absl::StrCat(kRegistration,
+                      binds ? "validatingadmissionpolicybindings" : "validatingadmissionpolicies"),
+         object.TextAt({"metadata", "name"}), object.Compact());
+  }
+  Api ann = MakeAnn();
+  MakeQueue("team", -1, -1);
+  MakeNode("n1", 8);
+  Start({.kubeconfig = InstallRights({"base", "admission/component"})});
+  MakePod({.name = "runs"});
+  ASSERT_TRUE(Eventually("it is bound with its queue", [this] {
+    const Json pod = Pod("runs");
+    return !pod.TextAt({"spec", "nodeName"}).empty() &&
+           !pod.TextAt({"metadata", "annotations", "fairlead.dev/started-under"}).empty();
+  }));
+  const auto annotate = [](Api& user, const std::string& pod, const std::string& annotation) {
+    return user.Call("PATCH", absl::StrCat(Path(kPods, pod), "?dryRun=All"),
+                     absl::StrCat(R"({"metadata":{"annotations":{)", annotation, "}}}"),
+                     kube::kMergePatch);
+  };
+  constexpr char kElsewhere[] = R"("fairlead.dev/started-under":"/other")";
+  ASSERT_TRUE(Eventually("the policy holds",
+                         [&] { return annotate(ann, "runs", kElsewhere).status == 403; }));
+  EXPECT_EQ(annotate(ann, "runs", R"("fairlead.dev/started-as":null)").status, 403);
+  EXPECT_EQ(
+      ann.Call("POST", kPods,
+               R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"placed","annotations":{)"
+               R"("fairlead.dev/started-under":"/other"}},"spec":{"nodeName":"n1",)"
+               R"("schedulerName":"fairlead","containers":[{"name":"c","image":"i"}]}})")
+          .status,
+      403);
+  EXPECT_TRUE(annotate(ann, "runs", R"("example.com/note":"x")").ok());
+  // What waits is bound anew, and that replaces what it says.
+  EXPECT_TRUE(ann.Call("POST", kPods,
+                       PodJson("restored", R"("kai.scheduler/queue":"team")", "other", kElsewhere))
+                  .ok());
+  EXPECT_TRUE(annotate(api(), "runs", kElsewhere).ok()) << "an administrator";
 }
 
 TEST_F(AdmissionTest, WithoutTheProcessEverythingIsStored) {
