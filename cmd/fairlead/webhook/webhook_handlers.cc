@@ -29,7 +29,7 @@ server::Response Reviewed(const admission::Request& request, const admission::Re
 }
 
 absl::StatusOr<admission::AccessAnswer> AnswerOf(const absl::StatusOr<kube::HttpResponse>& answer) {
-  const absl::Status said = StatusOfAnswer(answer);
+  absl::Status said = StatusOfAnswer(answer);
   if (!said.ok()) return said;
   return admission::ReadAccessReview(answer->body);
 }
