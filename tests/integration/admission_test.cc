@@ -23,6 +23,8 @@ constexpr char kWebhookSecretPath[] = "/api/v1/namespaces/fairlead/secrets/fairl
 constexpr char kDefaultNamespace[] = "/api/v1/namespaces/default";
 constexpr char kRbac[] = "/apis/rbac.authorization.k8s.io/v1/";
 constexpr char kJobs[] = "/apis/batch/v1/namespaces/default/jobs";
+constexpr char kDeployments[] = "/apis/apps/v1/namespaces/default/deployments";
+constexpr char kReplicaSets[] = "/apis/apps/v1/namespaces/default/replicasets";
 constexpr char kConfigMaps[] = "/api/v1/namespaces/default/configmaps";
 constexpr char kOfResearch[] = R"("kai.scheduler/queue":"research")";
 
@@ -63,6 +65,9 @@ class AdmissionTest : public IntegrationTest {
     for (const Json& job : api().List(kJobs)) {
       api().Call("DELETE", Path(kJobs, job.TextAt({"metadata", "name"})),
                  R"({"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Background"})");
+    }
+    for (const Json& set : api().List(kReplicaSets)) {
+      api().Delete(Path(kReplicaSets, set.TextAt({"metadata", "name"})));
     }
     api().Delete(kWebhookSecretPath);
     api().Merge(kDefaultNamespace,
@@ -132,14 +137,24 @@ class AdmissionTest : public IntegrationTest {
     metrics_ = std::make_unique<Api>(metrics);
   }
 
-  // A role of the namespace becomes ann's.
-  void Bind(const std::string& kind, const std::string& role) {
+  // A role of the namespace becomes ann's, or that of Kubernetes' controllers.
+  void Bind(const std::string& kind, const std::string& role, bool controllers = false) {
+    const std::string subject =
+        controllers ? R"({"kind":"Group","apiGroup":"rbac.authorization.k8s.io",)"
+                      R"("name":"system:serviceaccounts:kube-system"})"
+                    : R"({"kind":"ServiceAccount","name":"ann","namespace":"default"})";
     Make(absl::StrCat(kRbac, "namespaces/default/rolebindings"), role,
          absl::StrCat(R"({"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding",)",
                       R"("metadata":{"name":")", role, R"("},"roleRef":{"apiGroup":)",
                       R"("rbac.authorization.k8s.io","kind":")", kind, R"(","name":")", role,
-                      R"("},"subjects":[{"kind":"ServiceAccount","name":"ann",)",
-                      R"("namespace":"default"}]})"));
+                      R"("},"subjects":[)", subject, "]}"));
+  }
+  void PermitResearch(bool controllers = false) {
+    Make(absl::StrCat(kRbac, "clusterroles"), "queue-research",
+         R"({"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole",)"
+         R"("metadata":{"name":"queue-research"},"rules":[{"apiGroups":["scheduling.run.ai"],)"
+         R"("resources":["queues"],"resourceNames":["research"],"verbs":["use"]}]})");
+    Bind("ClusterRole", "queue-research", controllers);
   }
   // Somebody who may make and change pods and their owners, and use no restricted queue.
   Api MakeAnn() {
@@ -251,12 +266,7 @@ TEST_F(AdmissionTest, WhoMayNotUseAQueueIsRefused) {
   EXPECT_TRUE(relabel(R"("app":"b")").ok());
   // An administrator may use everything.
   EXPECT_TRUE(api().Call("POST", kPods, PodJson("c", kOfResearch)).ok());
-  const std::string cluster_roles = absl::StrCat(kRbac, "clusterroles");
-  Make(cluster_roles, "queue-research",
-       R"({"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole",)"
-       R"("metadata":{"name":"queue-research"},"rules":[{"apiGroups":["scheduling.run.ai"],)"
-       R"("resources":["queues"],"resourceNames":["research"],"verbs":["use"]}]})");
-  Bind("ClusterRole", "queue-research");
+  PermitResearch();
   EXPECT_TRUE(Eventually("the right counts",
                          [&] { return ann.Call("POST", kPods, PodJson("a", kOfResearch)).ok(); }));
 }
@@ -291,6 +301,39 @@ TEST_F(AdmissionTest, AGroupOfOwnersGoesToARestrictedQueueByTheirLabelAlone) {
   })) << process_->Log();
   ASSERT_EQ(api().List(kGroups).size(), 1U);
   EXPECT_EQ(api().List(kGroups).front().TextAt({"spec", "queue"}), "research");
+}
+
+// What stands between a Deployment and its pods has the label of the template.
+TEST_F(AdmissionTest, ControllersMayUseTheQueuesOfTheirNamespaces) {
+  Serve();
+  api().Create(kQueues,
+               QueueJson("research", 4, 8, R"("annotations":{"fairlead.dev/restricted":"true"},)"));
+  Plane& plane = *Plane::Get();
+  std::vector<std::string> command =
+      plane.ControllerManager("deployment-controller,replicaset-controller");
+  command.emplace_back("--use-service-account-credentials");
+  ChildProcess controllers(command, plane.NewFile("controllers.log"));
+  Make(kDeployments, "web",
+       absl::StrCat(R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},)",
+                    R"("spec":{"replicas":1,"selector":{"matchLabels":{"app":"web"}},)",
+                    R"("template":{"metadata":{"labels":{"app":"web",)", kOfResearch,
+                    R"(}},"spec":{"schedulerName":"fairlead",)",
+                    R"("containers":[{"name":"c","image":"registry.example/i:1"}]}}}})"));
+  const auto conditions = [this] {
+    const Json web = api().Get(Path(kDeployments, "web")).body;
+    const Json* const all = web.At({"status", "conditions"});
+    return all == nullptr ? "" : all->Compact();
+  };
+  EXPECT_TRUE(Eventually(
+      "the Deployment says who lacks the right",
+      [&] { return absl::StrContains(conditions(), "deployment-controller\\\" lacks the verb"); },
+      conditions))
+      << process_->Log();
+  PermitResearch(/*controllers=*/true);
+  EXPECT_TRUE(Eventually(
+      "its pod is made", [this] { return api().List(kPods).size() == 1; }, conditions,
+      absl::Minutes(1)))
+      << process_->Log();
 }
 
 TEST_F(AdmissionTest, WhatTheBindingWroteIsChangedByNobodyElse) {
