@@ -373,7 +373,7 @@ void DecisionLoop::Impl::EvictionAnswered(const std::string& uid, const absl::St
       TakeBack(evict);
       if (!emptied.empty()) spared_until[uid] = answer.until;
       engine->OnEvictionRefused(pod, answer.until,
-                                /*by_budget=*/absl::IsResourceExhausted(status));
+                                /*by_budget=*/absl::IsResourceExhausted(status), now);
       return;
   }
 }

@@ -402,8 +402,10 @@ void Engine::HoldPod(state::PodId pod, absl::Time until) {
   impl_->backoff.Hold(impl_->state.pod(pod).uid, until);
 }
 
-void Engine::OnEvictionRefused(state::PodId pod, absl::Time until, bool by_budget) {
-  impl_->refusals.Add(impl_->state, impl_->state.pod(pod), until, by_budget);
+void Engine::OnEvictionRefused(state::PodId pod, absl::Time until, bool by_budget, absl::Time now) {
+  const state::PodRecord& record = impl_->state.pod(pod);
+  impl_->refusals.Add(impl_->state, record, until, by_budget);
+  impl_->eviction_backoff.OnEvictionRefused(record, now);
 }
 
 void Engine::OnEvictionRefusedFor(state::PodClassId preemptor, state::PodId pod, absl::Time until) {

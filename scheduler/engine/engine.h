@@ -270,8 +270,9 @@ class Engine {
   // The pod is not tried before `until`.
   void HoldPod(state::PodId pod, absl::Time until);
   // An eviction was refused, and the pod taken back (ClusterState::ForgetEviction): it is no
-  // victim before `until`, nor before its budgets change if one of them was the reason.
-  void OnEvictionRefused(state::PodId pod, absl::Time until, bool by_budget);
+  // victim before `until`, nor before its budgets change if one of them was the reason. If
+  // others went for the same workload in vain, none goes for some time (eviction_backoff.h).
+  void OnEvictionRefused(state::PodId pod, absl::Time until, bool by_budget, absl::Time now);
   // An extender refused it for pods of that class.
   void OnEvictionRefusedFor(state::PodClassId preemptor, state::PodId pod, absl::Time until);
   // The labels of nodes that may be bought, a sorted list for each kind of node. Without: what is

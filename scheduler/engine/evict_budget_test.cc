@@ -246,7 +246,7 @@ void TwoForOneGpu(Cluster& c) {
 void Refuse(Cluster& c, absl::string_view name, absl::Time until, bool by_budget) {
   const state::PodId pod = c.state().FindPod("ns", name);
   c.state().ForgetEviction(pod);
-  c.engine().OnEvictionRefused(pod, until, by_budget);
+  c.engine().OnEvictionRefused(pod, until, by_budget, At(100));
 }
 
 TEST(EvictRefusalTest, APodThatWasRefusedIsLeftAloneUntilItsBackOffEnds) {
@@ -298,7 +298,7 @@ TEST(EvictRefusalTest, AnotherVictimIsTakenInstead) {
   FullNode(c);
   c.Pod(High("high"));
   const state::PodId b = c.state().FindPod("ns", "b");
-  c.engine().OnEvictionRefused(b, At(200), /*by_budget=*/false);
+  c.engine().OnEvictionRefused(b, At(200), /*by_budget=*/false, At(100));
   c.Run(100);
   EXPECT_THAT(c.Evicted(), ElementsAre("preempt:a"));
 }

@@ -2,22 +2,48 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace fairlead::engine {
 
 using state::PodStatus;
 
-void EvictionBackoff::OnEvicted(const state::Workload& workload) {
+void EvictionBackoff::OnEvicted(const state::Workload& workload,
+                                const std::vector<state::PodId>& victims) {
   Row& row = rows_[workload.uid];
   row.workload = workload.id;
-  row.evicted = true;
+  if (!row.refused) row.victims.clear();
+  row.again = std::exchange(row.refused, false);
+  for (const state::PodId victim : victims) {
+    row.victims.emplace_back(victim, state_.pod(victim).uid);
+  }
+}
+
+bool EvictionBackoff::Leaves(state::PodId id, const std::string& uid) const {
+  const state::PodRecord& pod = state_.pod(id);
+  return pod.id != id || pod.uid != uid || pod.status == PodStatus::kReleasing;
+}
+
+void EvictionBackoff::OnEvictionRefused(const state::PodRecord& pod, absl::Time now) {
+  for (auto& [uid, row] : rows_) {
+    if (std::erase(row.victims, std::pair(pod.id, std::string(pod.uid))) == 0) continue;
+    const bool in_vain =
+        std::any_of(row.victims.begin(), row.victims.end(),
+                    [this](const auto& victim) { return Leaves(victim.first, victim.second); });
+    if (!in_vain) continue;
+    row.refused = true;
+    if (row.again) Lose(row, now);
+  }
 }
 
 void EvictionBackoff::OnPlaceLost(const state::Workload& workload, absl::Time now) {
   const auto found = rows_.find(workload.uid);
-  if (found == rows_.end() || !found->second.evicted) return;
-  Row& row = found->second;
-  row.evicted = false;
+  if (found != rows_.end() && !found->second.victims.empty()) Lose(found->second, now);
+}
+
+void EvictionBackoff::Lose(Row& row, absl::Time now) {
+  row.victims.clear();
+  row.refused = row.again = false;
   row.until = now + kPauses.Pause(++row.losses);
 }
 

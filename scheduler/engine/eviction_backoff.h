@@ -1,13 +1,16 @@
 // How long no pod is evicted for workloads that lost their place although pods had been evicted for
 // them: longer after each such loss.
 //
-// A place is lost in two ways, and each would have pods evicted for the workload again, and their
+// A place is lost in three ways, and each would have pods evicted for the workload again, and their
 // successors, without end:
 //   - The binding fails: a webhook or a policy refuses it. The pause between two attempts
 //     (bind_backoff.h) is short, because a refusal of the moment costs little.
 //   - The place goes to another workload in the cycle that decides the binding. So it is if a pod
 //     is moved by consolidation, finds the place that it was to move to taken when it is created
 //     again, and reclaims the place that it has left.
+//   - Of several pods that had to go some go, and the eviction of another one is refused: by a
+//     budget that spares one of them, say, or by a webhook. Another pod may go in its stead, so
+//     that nothing went in vain; if that is refused too, the place is lost.
 // Capacity that is free is given to the workload all the same.
 //
 // A workload is forgotten when nothing of it waits or is being bound. Not kept over a restart.
@@ -20,6 +23,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -34,8 +38,10 @@ class EvictionBackoff {
 
   explicit EvictionBackoff(const state::ClusterState& state) : state_(state) {}
 
-  // Pods were evicted, or are to be moved, for the workload.
-  void OnEvicted(const state::Workload& workload);
+  // These pods are to be evicted, or moved, for the workload.
+  void OnEvicted(const state::Workload& workload, const std::vector<state::PodId>& victims);
+  // The eviction of the pod was refused, and it stays.
+  void OnEvictionRefused(const state::PodRecord& pod, absl::Time now);
   // One of its pods lost its place, as above. Losses that follow one eviction count once.
   void OnPlaceLost(const state::Workload& workload, absl::Time now);
 
@@ -49,12 +55,19 @@ class EvictionBackoff {
  private:
   struct Row {
     state::WorkloadId workload = state::kNoId;
-    bool evicted = false;  // for it, since its last loss
+    // Of the last decision, and of the one before if one was refused then; with their uids. None
+    // after a loss.
+    std::vector<std::pair<state::PodId, std::string>> victims;
+    bool refused = false;  // one of the last decision
+    bool again = false;    // and one of the decision before
     bool held = false;
     int64_t losses = 0;
     absl::Time until = absl::InfinitePast();
   };
   [[nodiscard]] bool Waits(const std::string& uid, const Row& row) const;
+  // It goes, or has gone.
+  [[nodiscard]] bool Leaves(state::PodId pod, const std::string& uid) const;
+  static void Lose(Row& row, absl::Time now);
 
   const state::ClusterState& state_;
   std::map<std::string, Row> rows_;  // by the workload's uid

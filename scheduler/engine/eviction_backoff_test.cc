@@ -15,6 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::Job;
 using ::testing::Not;
+using ::testing::UnorderedElementsAre;
 
 // Queue a lends both GPUs of the node from queue b. A pod that is evicted comes back at once.
 class EvictionBackoffTest : public ::testing::Test {
@@ -41,6 +42,11 @@ class EvictionBackoffTest : public ::testing::Test {
     const state::PodId id = c_.state().FindPod("ns", pod);
     c_.engine().OnBindFailed(id, At(at));
     c_.state().ForgetBinding(id);
+  }
+  void RefuseEviction(absl::string_view name, int64_t at) {
+    const state::PodId pod = c_.state().FindPod("ns", name);
+    c_.state().ForgetEviction(pod);
+    c_.engine().OnEvictionRefused(pod, At(at + 5), /*by_budget=*/false, At(at));
   }
   // Pods are evicted for b1, its binding is refused, and their successors start.
   void EvictInVain(int64_t at) {
@@ -95,6 +101,49 @@ TEST_F(EvictionBackoffTest, CapacityThatBecomesFreeIsTakenAllTheSame) {
   c_.Node("n2", 1);
   c_.Run(105);
   EXPECT_THAT(c_.Bound(), ElementsAre("b1>n2"));
+}
+
+// One of two pods that had to go stays, and so does the one that was to go in its stead.
+TEST_F(EvictionBackoffTest, WhatGoesBesideRefusedEvictionsGoesInVain) {
+  c_.Pod(Job("b1", "b", 1, 10));
+  StartOfA();
+  state::ClusterState& state = c_.state();
+  const auto pod = [&state](const char* name) { return state.FindPod("ns", name); };
+  const state::Workload& b1 = state.workload(state.pod(pod("b1")).workload);
+  EvictionBackoff backoff(state);
+  const auto holds = [&](int64_t at) {
+    backoff.Begin(At(at));
+    return backoff.Holds(b1);
+  };
+  state.AssumeEvicted(pod("a1"));
+  int64_t at = 100;
+  for (const int64_t pause : {10, 20, 40}) {
+    backoff.OnEvicted(b1, {pod("a1"), pod("a2")});
+    backoff.OnEvictionRefused(state.pod(pod("a2")), At(at));
+    EXPECT_FALSE(holds(at)) << "another one may go in its stead";
+    backoff.OnEvicted(b1, {pod("a3")});
+    backoff.OnEvictionRefused(state.pod(pod("a3")), At(at));
+    EXPECT_TRUE(holds(at + pause - 1));
+    EXPECT_EQ(backoff.wake_at(), At(at + pause));
+    at += pause;
+    EXPECT_FALSE(holds(at));
+  }
+  // Between two refusals nothing was refused.
+  backoff.OnEvicted(b1, {pod("a1"), pod("a2")});
+  backoff.OnEvictionRefused(state.pod(pod("a2")), At(at));
+  backoff.OnEvicted(b1, {pod("a3")});
+  backoff.OnEvicted(b1, {pod("a1"), pod("a2")});
+  backoff.OnEvictionRefused(state.pod(pod("a2")), At(at));
+  EXPECT_FALSE(holds(at));
+}
+
+TEST_F(EvictionBackoffTest, ARefusedEvictionAloneCostsNothing) {
+  c_.Pod(Job("b1", "b", 1, 10));
+  c_.Run(100);
+  ASSERT_THAT(c_.Evicted(), ElementsAre("reclaim:a2"));
+  RefuseEviction("a2", 100);
+  c_.Run(100);
+  EXPECT_THAT(c_.Evicted(), ElementsAre("reclaim:a1"));
 }
 
 // A binding that failed without evictions costs others nothing.

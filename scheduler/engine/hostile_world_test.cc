@@ -302,7 +302,7 @@ class HostileWorld {
     for (const Eviction& eviction : result.evictions) {
       if (OneIn(2)) continue;
       state_.ForgetEviction(eviction.pod);
-      engine_->OnEvictionRefused(eviction.pod, At(now_ + 10), OneIn(2));
+      engine_->OnEvictionRefused(eviction.pod, At(now_ + 10), OneIn(2), At(now_));
     }
     (void)engine_->Numbers();
     (void)engine_->ExpandEquivalents(result.waiting);

@@ -158,7 +158,8 @@ TEST_F(NodePreemptionTest, APodWhoseEvictionWasRefusedStays) {
   c_.Pod(Running("a1", "a", 100, 4));
   c_.Pod(Running("b1", "b", 500, 4));
   c_.Pod(Pod("high", 1000));
-  c_.engine().OnEvictionRefused(c_.state().FindPod("ns", "a1"), At(1000), /*by_budget=*/false);
+  c_.engine().OnEvictionRefused(c_.state().FindPod("ns", "a1"), At(1000), /*by_budget=*/false,
+                                At(100));
   EXPECT_THAT(Evicted(), ElementsAre("preempt:b1"));
 }
 

@@ -146,7 +146,8 @@ TEST_F(PreemptorsTest, ItEndsWhenItsCapacityDoesNotCome) {
   c_.Pod(Job("b1", "b", 1, 10));
   c_.Run(100);
   c_.state().ForgetEviction(c_.state().FindPod("ns", "a4"));
-  c_.engine().OnEvictionRefused(c_.state().FindPod("ns", "a4"), model::testing::At(200), false);
+  c_.engine().OnEvictionRefused(c_.state().FindPod("ns", "a4"), model::testing::At(200), false,
+                                model::testing::At(100));
   c_.Run(101);
   EXPECT_THAT(c_.Evicted(), ElementsAre("reclaim:a3"));
 }

@@ -246,7 +246,7 @@ void EvictionPass::RecordPreemptor(const Outcome& outcome, const state::Workload
                                    const std::vector<Victim>& victims) {
   const std::vector<state::PodId> evicted = RunningOf(victims);
   policy_.Evicts(evicted);
-  if (!evicted.empty()) in_.eviction_backoff.OnEvicted(workload);
+  if (!evicted.empty()) in_.eviction_backoff.OnEvicted(workload, evicted);
   in_.preemptors.Add({workload.id, workload.uid, outcome.leaf, outcome.step_request}, evicted,
                      in_.now);
 }
