@@ -14,12 +14,7 @@ namespace {
 
 constexpr char kQueueGroup[] = "scheduling.run.ai";
 constexpr int kForbidden = 403;
-
-bool IsPodGroup(const Request& request) {
-  return request.resource == "podgroups" && request.group == kQueueGroup;
-}
-
-bool IsPod(const Request& request) { return request.resource == "pods" && request.group.empty(); }
+constexpr char kForbiddenReason[] = "Forbidden";
 
 std::string QueueLabel(const Json& object) {
   return object.TextAt({"metadata", "labels", model::kQueueLabel});
@@ -28,9 +23,9 @@ std::string QueueLabel(const Json& object) {
 // Where the object says that its pods go; none: where others say.
 std::set<std::string> QueuesOf(const Request& request, const Json& object, const Policy& policy) {
   std::set<std::string> queues;
-  if (!IsPod(request)) {
+  if (!IsOf(request, model::Kind::kPod)) {
     queues.insert(QueueLabel(object));
-    if (IsPodGroup(request)) queues.insert(object.TextAt({"spec", "queue"}));
+    if (IsOf(request, model::Kind::kPodGroup)) queues.insert(object.TextAt({"spec", "queue"}));
   } else if (IsOurs(object, policy)) {
     const std::string named = NamedQueue(object);
     const bool by_default = named.empty() && NamedGroup(object).empty();
@@ -52,36 +47,17 @@ bool IsRestricted(const std::string& queue, const Cluster& cluster) {
   return false;
 }
 
-// Objects of no namespace are written by administrators.
-bool MaySubmit(const Request& request) {
-  if (request.ns.empty() || !request.sub_resource.empty() || !request.object.is_object()) {
-    return false;
-  }
-  if (request.operation != Operation::kCreate && request.operation != Operation::kUpdate) {
-    return false;
-  }
-  return request.object.TextAt({"metadata", "deletionTimestamp"}).empty();
-}
-
 std::string Who(const Request& request, absl::string_view queue, absl::string_view what) {
   return absl::StrCat("user \"", request.user.name, "\" ", what, " the verb \"use\" on queues.",
                       kQueueGroup, " \"", queue, "\" in namespace \"", request.ns, "\"");
-}
-
-Response Refused(std::string message) {
-  Response response;
-  response.allowed = false;
-  response.code = kForbidden;
-  response.reason = "Forbidden";
-  response.message = std::move(message);
-  return response;
 }
 
 }  // namespace
 
 std::vector<std::string> QueuesToAuthorize(const Request& request, const Cluster& cluster,
                                            const Policy& policy) {
-  if (!MaySubmit(request)) return {};
+  // Objects of no namespace are written by administrators.
+  if (request.ns.empty() || !IsWrite(request)) return {};
   std::set<std::string> before;
   if (request.operation == Operation::kUpdate && request.old_object.is_object()) {
     before = QueuesOf(request, request.old_object, policy);
@@ -97,7 +73,7 @@ std::vector<std::string> QueuesToAuthorize(const Request& request, const Cluster
 bool IsFromLabel(const Request& request, absl::string_view queue) {
   const Json& group = request.object;
   const bool follows =
-      IsPodGroup(request) && request.operation == Operation::kCreate &&
+      IsOf(request, model::Kind::kPodGroup) && request.operation == Operation::kCreate &&
       group.TextAt({"metadata", "annotations", model::kFollowsOwnerAnnotation}) == "true";
   return !follows || QueueLabel(group) == queue;
 }
@@ -144,29 +120,24 @@ absl::StatusOr<AccessAnswer> ReadAccessReview(absl::string_view body) {
 Response Forbidden(const Request& request, absl::string_view queue, absl::string_view reason) {
   std::string message = Who(request, queue, "lacks");
   if (!reason.empty()) absl::StrAppend(&message, ": ", reason);
-  return Refused(std::move(message));
+  return Refuse(kForbidden, kForbiddenReason, std::move(message));
 }
 
 Response NotFromLabel(const Request& request, absl::string_view queue) {
-  return Refused(absl::StrCat("PodGroup ", request.object.TextAt({"metadata", "name"}),
-                              ": spec.queue: the use of queue \"", queue,
-                              "\" is restricted, so the owners of its pods must name it by label ",
-                              model::kQueueLabel));
+  return Refuse(kForbidden, kForbiddenReason,
+                absl::StrCat("PodGroup ", request.object.TextAt({"metadata", "name"}),
+                             ": spec.queue: the use of queue \"", queue,
+                             "\" is restricted, so the owners of its pods must name it by label ",
+                             model::kQueueLabel));
 }
 
 Response NotAuthorized(const Request& request, absl::string_view queue, absl::string_view why,
                        const Policy& policy) {
-  Response response;
-  const std::string text =
+  std::string text =
       absl::StrCat("whether ", Who(request, queue, "has"), " could not be found out: ", why);
-  if (!policy.authorization_fails_closed) {
-    response.warnings.push_back(absl::StrCat("admitted unchecked; ", text));
-    return response;
-  }
-  response.allowed = false;
-  response.code = 500;
-  response.reason = "InternalError";
-  response.message = text;
+  if (policy.authorization_fails_closed) return Refuse(500, "InternalError", std::move(text));
+  Response response;
+  response.warnings.push_back(absl::StrCat("admitted unchecked; ", text));
   return response;
 }
 

@@ -22,10 +22,9 @@ namespace fairlead::admission {
 
 // The queues that the request submits to and that the user needs permission for.
 //   pods of ours   created; moved to another queue
-//   PodGroups      created with a queue; moved to another one; as other objects
-//   other objects  of a namespace, created with the label kai.scheduler/queue or given another
-//   value
-//                  of it: the pods that they own go to that queue (docs/grouping.md)
+//   PodGroups      created with a queue; moved to another one; and as other objects
+//   other objects  of a namespace; created with the label kai.scheduler/queue, or given it: the
+//                  pods that they own go to that queue (docs/grouping.md)
 // A queue needs it if the policy says so for all, or if it or a queue above it is annotated
 // fairlead.dev/restricted: "true".
 std::vector<std::string> QueuesToAuthorize(const Request& request, const Cluster& cluster,
@@ -49,7 +48,7 @@ absl::StatusOr<AccessAnswer> ReadAccessReview(absl::string_view body);
 
 // The answer to a request whose user may not use the queue.
 Response Forbidden(const Request& request, absl::string_view queue, absl::string_view reason);
-// The answer to a new PodGroup whose queue IsFromLabel() does not find, whoever sends it.
+// The answer to a new PodGroup whose queue IsFromLabel() does not find.
 Response NotFromLabel(const Request& request, absl::string_view queue);
 // The answer to a request about which the authorizer has not said anything, as the policy has it.
 Response NotAuthorized(const Request& request, absl::string_view queue, absl::string_view why,

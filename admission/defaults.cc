@@ -33,7 +33,7 @@ Json LabelPatch(const Json& pod, absl::string_view key, absl::string_view value)
 Response Default(const Request& request, const Cluster& cluster, const Policy& policy) {
   Response response;
   if (request.operation != Operation::kCreate || !request.sub_resource.empty() ||
-      request.resource != "pods" || !request.group.empty()) {
+      !IsOf(request, model::Kind::kPod)) {
     return response;
   }
   const Json& pod = request.object;

@@ -77,6 +77,22 @@ absl::StatusOr<Request> ReadReview(absl::string_view body) {
   return request;
 }
 
+bool IsWrite(const Request& request) {
+  const bool written =
+      request.operation == Operation::kCreate || request.operation == Operation::kUpdate;
+  return written && request.sub_resource.empty() && request.object.is_object() &&
+         request.object.TextAt({"metadata", "deletionTimestamp"}).empty();
+}
+
+Response Refuse(int code, absl::string_view reason, std::string message) {
+  Response response;
+  response.allowed = false;
+  response.code = code;
+  response.reason = std::string(reason);
+  response.message = std::move(message);
+  return response;
+}
+
 std::string WriteReview(absl::string_view uid, const Response& response) {
   JsonWriter json;
   json.BeginObject().Field("apiVersion", kApiVersion).Field("kind", kReviewKind);

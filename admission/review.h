@@ -41,6 +41,9 @@ struct Request {
 
 absl::StatusOr<Request> ReadReview(absl::string_view body);
 
+// An object is created or changed: not a sub-resource, and not an object that is being deleted.
+bool IsWrite(const Request& request);
+
 struct Response {
   bool allowed = true;
   int code = 0;                       // HTTP status of a refusal
@@ -49,6 +52,8 @@ struct Response {
   std::vector<std::string> warnings;  // that the user's client shows; also if it is allowed
   Json patch;                         // JSON patch (RFC 6902); null: nothing is changed
 };
+
+Response Refuse(int code, absl::string_view reason, std::string message);
 
 // Warnings are cut to what the API server passes on: 256 bytes each, 16 of them.
 std::string WriteReview(absl::string_view uid, const Response& response);

@@ -16,24 +16,15 @@ struct Rules {
   const Policy& policy;
 };
 
-// A resource is known by its plural and its group, whatever the version.
-bool Is(const Request& request, model::Kind kind) {
-  const model::KindTraits& traits = model::TraitsOf(kind);
-  const absl::string_view version = traits.api_version;
-  const size_t slash = version.find('/');
-  const absl::string_view group = slash == absl::string_view::npos ? "" : version.substr(0, slash);
-  return request.resource == traits.resource && request.group == group;
-}
-
 Findings Check(const Request& request, const Json& object, const Rules& rules) {
-  if (Is(request, model::Kind::kQueue)) return CheckQueue(object, rules.cluster);
-  if (Is(request, model::Kind::kPodGroup)) {
+  if (IsOf(request, model::Kind::kQueue)) return CheckQueue(object, rules.cluster);
+  if (IsOf(request, model::Kind::kPodGroup)) {
     return CheckPodGroup(object, rules.cluster, rules.policy);
   }
   for (const model::Kind kind : {model::Kind::kNodePool, model::Kind::kNodeRequest}) {
-    if (Is(request, kind)) return CheckByDecoder(kind, object);
+    if (IsOf(request, kind)) return CheckByDecoder(kind, object);
   }
-  if (Is(request, model::Kind::kPod) && IsOurs(object, rules.policy)) {
+  if (IsOf(request, model::Kind::kPod) && IsOurs(object, rules.policy)) {
     return CheckPod(object, rules.cluster, rules.policy);
   }
   return {};
@@ -59,12 +50,17 @@ std::string Words(const std::vector<Problem>& problems) {
 
 }  // namespace
 
+bool IsOf(const Request& request, model::Kind kind) {
+  const model::KindTraits& traits = model::TraitsOf(kind);
+  const absl::string_view version = traits.api_version;
+  const size_t slash = version.find('/');
+  const absl::string_view group = slash == absl::string_view::npos ? "" : version.substr(0, slash);
+  return request.resource == traits.resource && request.group == group;
+}
+
 Response Validate(const Request& request, const Cluster& cluster, const Policy& policy) {
   Response response;
-  const bool written =
-      request.operation == Operation::kCreate || request.operation == Operation::kUpdate;
-  if (!written || !request.sub_resource.empty() || !request.object.is_object()) return response;
-  if (!request.object.TextAt({"metadata", "deletionTimestamp"}).empty()) return response;
+  if (!IsWrite(request)) return response;
   const Rules rules = {cluster, policy};
   Findings found = Check(request, request.object, rules);
   response.warnings = std::move(found.warnings);
@@ -75,11 +71,10 @@ Response Validate(const Request& request, const Cluster& cluster, const Policy& 
         NewProblems(found.problems, request.object, before.problems, request.old_object);
   }
   if (found.problems.empty()) return response;
-  response.allowed = false;
-  response.code = kUnprocessable;
-  response.reason = "Invalid";
-  response.message = absl::StrCat(Subject(request), ": ", Words(found.problems));
-  return response;
+  Response refusal = Refuse(kUnprocessable, "Invalid",
+                            absl::StrCat(Subject(request), ": ", Words(found.problems)));
+  refusal.warnings = std::move(response.warnings);
+  return refusal;
 }
 
 }  // namespace fairlead::admission

@@ -17,6 +17,10 @@
 
 namespace fairlead::admission {
 
+// The request is about objects of the kind: a resource is known by its plural and its group,
+// whatever the version.
+bool IsOf(const Request& request, model::Kind kind);
+
 Response Validate(const Request& request, const Cluster& cluster, const Policy& policy);
 
 // The parts of Validate. The object must be one JSON object.

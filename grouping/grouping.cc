@@ -68,8 +68,8 @@ class Grouper {
   [[nodiscard]] Scope ScopeOf(const Source& source) const {
     return {.object = *source.object, .pod = pod_};
   }
-  // False: the object's labels name no queue. A pod of another scheduler may say anything, because
-  // admission asks nobody about it (docs/admission.md).
+  // False: the object's labels name no queue. Admission does not ask about pods of another
+  // scheduler, which may say anything (docs/admission.md).
   [[nodiscard]] bool MayNameQueue(const Source& source) const {
     const bool pod = source.name.kind == "Pod" && GroupOfVersion(source.name.api_version).empty();
     return !pod || source.object == &pod_object_ ||

@@ -352,9 +352,9 @@ class Simulation {
                      static_cast<int>(operation.Number("status")), until);
     } else if (verb == "half-open") {
       const std::string traffic = operation.Text("class");
-      if (traffic == "watch") checks_.Disturb(until + kSilentUntil);
-      // Also of a write that looked at its object first, and got no answer to that.
-      if (traffic != "watch") {
+      if (traffic == "watch") {
+        checks_.Disturb(until + kSilentUntil);
+      } else {  // also of a write that looked at its object first, and got no answer to that
         checks_.LoseAnswers(until + kube::ExecutorOptions().request_timeout);
       }
       network.HalfOpen(traffic == "read"    ? kube::TrafficClass::kRead

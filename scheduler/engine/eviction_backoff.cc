@@ -25,8 +25,9 @@ bool EvictionBackoff::Leaves(state::PodId id, const std::string& uid) const {
 }
 
 void EvictionBackoff::OnEvictionRefused(const state::PodRecord& pod, absl::Time now) {
+  const std::pair<state::PodId, std::string> refused(pod.id, pod.uid);
   for (auto& [uid, row] : rows_) {
-    if (std::erase(row.victims, std::pair(pod.id, std::string(pod.uid))) == 0) continue;
+    if (std::erase(row.victims, refused) == 0) continue;
     const bool in_vain =
         std::any_of(row.victims.begin(), row.victims.end(),
                     [this](const auto& victim) { return Leaves(victim.first, victim.second); });
