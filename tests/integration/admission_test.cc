@@ -1,14 +1,12 @@
 // The webhooks on a real API server, as the account of the manifests: the configurations of
 // manifests/admission with the address of the process in the place of the Service.
-#include <fstream>
 #include <memory>
-#include <sstream>
 #include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "document/yaml.h"
 #include "kube/credentials/kubeconfig.h"
 #include "tests/integration/fixture.h"
 
@@ -52,19 +50,12 @@ std::string JobJson(const std::string& name, const std::string& labels) {
                       R"("containers":[{"name":"c","image":"registry.example/i:1"}]}}}})");
 }
 
-std::string OwnedBy(const Json& job) {
-  return absl::StrCat(
-      R"("ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","controller":true,"name":")",
-      job.TextAt({"metadata", "name"}), R"(","uid":")", job.TextAt({"metadata", "uid"}), R"("}],)");
-}
-
 class AdmissionTest : public IntegrationTest {
  protected:
   void TearDown() override {
     for (const std::string& path : made_) api().Delete(path);
     for (const Json& job : api().List(kJobs)) {
-      api().Call("DELETE", Path(kJobs, job.TextAt({"metadata", "name"})),
-                 R"({"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Background"})");
+      DeleteOwner(Path(kJobs, job.TextAt({"metadata", "name"})));
     }
     for (const Json& set : api().List(kReplicaSets)) {
       api().Delete(Path(kReplicaSets, set.TextAt({"metadata", "name"})));
@@ -94,14 +85,6 @@ class AdmissionTest : public IntegrationTest {
     api().Create(collection, body);
   }
 
-  static std::vector<Json> Documents(const char* manifest) {
-    std::ostringstream text;
-    text << std::ifstream(manifest).rdbuf();
-    auto documents = LoadYaml(text.str(), {.file_name = manifest});
-    EXPECT_TRUE(documents.ok()) << documents.status();
-    return documents.ok() ? *std::move(documents) : std::vector<Json>();
-  }
-
   // The process with the rights of the manifests; the API server asks it when this returns.
   void Serve(const std::string& more = "", const std::string& rights = "") {
     Settings settings;
@@ -115,7 +98,7 @@ class AdmissionTest : public IntegrationTest {
     process_ = &Start(settings);
     const int port = PortOf(*process_, "serving webhooks");
     ASSERT_GT(port, 0);
-    for (Json& configuration : Documents(kWebhookManifest)) {
+    for (Json& configuration : ObjectsOf(kWebhookManifest)) {
       for (Json& webhook : configuration.Find("webhooks")->items()) {
         const std::string path = webhook.TextAt({"clientConfig", "service", "path"});
         Json client = Json::Object();
@@ -156,7 +139,7 @@ class AdmissionTest : public IntegrationTest {
          R"("resources":["queues"],"resourceNames":["research"],"verbs":["use"]}]})");
     Bind("ClusterRole", "queue-research", controllers);
   }
-  // Somebody who may make and change pods and their owners, and use no restricted queue.
+  // The account ann may make and change pods and their owners, and use no restricted queue.
   Api MakeAnn() {
     const std::string accounts = absl::StrCat(kDefaultNamespace, "/serviceaccounts");
     Make(accounts, "ann",
@@ -337,7 +320,7 @@ TEST_F(AdmissionTest, ControllersMayUseTheQueuesOfTheirNamespaces) {
 }
 
 TEST_F(AdmissionTest, WhatTheBindingWroteIsChangedByNobodyElse) {
-  for (Json& object : Documents(kPolicyManifest)) {
+  for (Json& object : ObjectsOf(kPolicyManifest)) {
     const bool binds = object.TextAt({"kind"}) == "ValidatingAdmissionPolicyBinding";
     Make(absl::StrCat(kRegistration,
                       binds ? "validatingadmissionpolicybindings" : "validatingadmissionpolicies"),

@@ -108,16 +108,37 @@ ChildProcess& IntegrationTest::Start(const Settings& settings) {
   return process;
 }
 
-void IntegrationTest::Define(const std::string& file, const std::string& collection) {
-  constexpr char kDefinitions[] = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+std::vector<Json> ObjectsOf(const std::string& file) {
   std::ostringstream text;
   text << std::ifstream(file).rdbuf();
   const auto documents = YamlToJson(text.str());
-  ASSERT_TRUE(documents.ok()) << file << ": " << documents.status();
+  EXPECT_TRUE(documents.ok()) << file << ": " << documents.status();
+  std::vector<Json> objects;
+  if (!documents.ok()) return objects;
   for (const std::string& document : *documents) {
-    if (document == "null") continue;
-    const std::string name = Json::Parse(document)->TextAt({"metadata", "name"});
-    if (!api().Get(Path(kDefinitions, name)).ok()) api().Create(kDefinitions, document);
+    if (document != "null") objects.push_back(*Json::Parse(document));
+  }
+  EXPECT_FALSE(objects.empty()) << file;
+  return objects;
+}
+
+std::string OwnedBy(const Json& owner) {
+  return absl::StrCat(R"("ownerReferences":[{"apiVersion":")", owner.TextAt({"apiVersion"}),
+                      R"(","kind":")", owner.TextAt({"kind"}), R"(","name":")",
+                      owner.TextAt({"metadata", "name"}), R"(","uid":")",
+                      owner.TextAt({"metadata", "uid"}), R"(","controller":true}],)");
+}
+
+void IntegrationTest::DeleteOwner(const std::string& path) {
+  api().Call("DELETE", path,
+             R"({"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Background"})");
+}
+
+void IntegrationTest::Define(const std::string& file, const std::string& collection) {
+  constexpr char kDefinitions[] = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+  for (const Json& object : ObjectsOf(file)) {
+    const std::string name = object.TextAt({"metadata", "name"});
+    if (!api().Get(Path(kDefinitions, name)).ok()) api().Create(kDefinitions, object.Compact());
   }
   ASSERT_TRUE(Eventually(absl::StrCat(collection, " is served"),
                          [&] { return api().Get(collection).ok(); }));
@@ -135,24 +156,18 @@ std::string IntegrationTest::InstallRights(const std::vector<std::string>& folde
       {"RoleBinding", "rolebindings"}};
   api().Call("POST", namespaces,
              R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"fairlead"}})");
-  std::ostringstream text;
   for (const std::string& folder : folders) {
-    text << "---\n"
-         << std::ifstream(absl::StrCat(FAIRLEAD_SOURCE_DIR "/manifests/", folder, "/rbac.yaml"))
-                .rdbuf();
-  }
-  const auto documents = YamlToJson(text.str());
-  EXPECT_TRUE(documents.ok()) << documents.status();
-  for (const std::string& document : documents.ok() ? *documents : std::vector<std::string>()) {
-    const Json object = *Json::Parse(document);
-    std::string collection = collections.at(object.TextAt({"kind"}));
-    if (!absl::StartsWith(collection, "/")) {
-      collection = absl::StrCat(rbac, "namespaces/", object.TextAt({"metadata", "namespace"}), "/",
-                                collection);
+    for (const Json& object :
+         ObjectsOf(absl::StrCat(FAIRLEAD_SOURCE_DIR "/manifests/", folder, "/rbac.yaml"))) {
+      std::string collection = collections.at(object.TextAt({"kind"}));
+      if (!absl::StartsWith(collection, "/")) {
+        collection = absl::StrCat(rbac, "namespaces/", object.TextAt({"metadata", "namespace"}),
+                                  "/", collection);
+      }
+      installed_.push_back(Path(collection, object.TextAt({"metadata", "name"})));
+      api().Delete(installed_.back());
+      api().Create(collection, object.Compact());
     }
-    installed_.push_back(Path(collection, object.TextAt({"metadata", "name"})));
-    api().Delete(installed_.back());
-    api().Create(collection, document);
   }
   const Json token =
       api().Create(Path(accounts, "fairlead") + "/token",

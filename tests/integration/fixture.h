@@ -66,6 +66,9 @@ class IntegrationTest : public ::testing::Test {
 
   Api& api() { return *api_; }
 
+  // Deletes what owns other objects. Without a policy a Job would stay until its pods were
+  // orphaned.
+  void DeleteOwner(const std::string& path);
   // Deletes all objects of it, whatever finalizers they have.
   void Empty(const std::string& collection);
 
@@ -118,6 +121,11 @@ class IntegrationTest : public ::testing::Test {
   std::vector<std::unique_ptr<ChildProcess>> processes_;
   std::vector<std::string> installed_;
 };
+
+// The objects of a YAML file.
+std::vector<Json> ObjectsOf(const std::string& file);
+// For JSON fields of metadata: the owner, as the pod's controller; with a comma at the end.
+std::string OwnedBy(const Json& owner);
 
 // {"type":..., "status":...} of an object's status.
 const Json* FindCondition(const Json& object, absl::string_view type);

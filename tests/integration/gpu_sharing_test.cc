@@ -4,12 +4,9 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "document/yaml.h"
 #include "kube/codec/codec.h"
 #include "scheduler/model/api_names.h"
 #include "tests/integration/fixture.h"
@@ -39,20 +36,6 @@ std::string CollectionOf(const Json& object) {
   return found == collections.end() ? "" : found->second;
 }
 
-std::vector<Json> Objects(const char* manifest) {
-  std::ostringstream text;
-  text << std::ifstream(manifest).rdbuf();
-  const auto documents = YamlToJson(text.str());
-  EXPECT_TRUE(documents.ok()) << manifest << ": " << documents.status();
-  std::vector<Json> objects;
-  if (!documents.ok()) return objects;
-  for (const std::string& document : *documents) {
-    auto object = Json::Parse(document);
-    if (object.ok()) objects.push_back(*std::move(object));
-  }
-  return objects;
-}
-
 class GpuSharingTest : public IntegrationTest {
  protected:
   void SetUp() override {
@@ -68,7 +51,7 @@ class GpuSharingTest : public IntegrationTest {
   }
   // Skips kinds that the tests do not need (rights).
   void Install(const char* manifest, bool for_this_test = false) {
-    for (const Json& object : Objects(manifest)) {
+    for (const Json& object : ObjectsOf(manifest)) {
       const std::string collection = CollectionOf(object);
       if (collection.empty()) continue;
       const Answer answer = api().Call("POST", collection, object.Compact());

@@ -37,12 +37,6 @@ std::string TemplateOf(absl::string_view policy) {
 std::string UidOf(const Json& object) { return object.TextAt({"metadata", "uid"}); }
 std::string NameOf(const Json& object) { return object.TextAt({"metadata", "name"}); }
 
-std::string OwnedBy(const Json& owner) {
-  return absl::StrCat(R"("ownerReferences":[{"apiVersion":")", owner.TextAt({"apiVersion"}),
-                      R"(","kind":")", owner.TextAt({"kind"}), R"(","name":")", NameOf(owner),
-                      R"(","uid":")", UidOf(owner), R"(","controller":true}],)");
-}
-
 class GroupingTest : public IntegrationTest {
  protected:
   void SetUp() override {
@@ -61,11 +55,6 @@ class GroupingTest : public IntegrationTest {
       }
     }
     IntegrationTest::TearDown();
-  }
-  // Without a policy a Job would stay until its pods were orphaned.
-  void DeleteOwner(const std::string& path) {
-    api().Call("DELETE", path,
-               R"({"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Background"})");
   }
   void StartControllers(const std::string& names) {
     Plane& plane = *Plane::Get();

@@ -1,14 +1,11 @@
 // `fairlead migrate` on the real API server, with stand-ins for KAI's objects: what is not asked
 // for stays as it is, and all of it comes back.
-#include <fstream>
 #include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "document/yaml.h"
 #include "tests/integration/fixture.h"
 #include "tests/integration/plane.h"
 
@@ -43,19 +40,11 @@ class MigrateTest : public IntegrationTest {
     IntegrationTest::SetUp();
     Define(kDefinitions, kShards);
     Forget();
-    std::ifstream file(kInstalled);
-    ASSERT_TRUE(file.good()) << kInstalled;
-    std::stringstream text;
-    text << file.rdbuf();
-    const auto documents = YamlToJson(text.str());
-    ASSERT_TRUE(documents.ok()) << documents.status();
-    for (const std::string& document : *documents) {
-      const auto object = Json::Parse(document);
-      ASSERT_TRUE(object.ok()) << object.status();
-      if (object->TextAt({"kind"}) == "Namespace") {
-        api().Call("POST", CollectionOf(*object), document);  // it may be there already
+    for (const Json& object : ObjectsOf(kInstalled)) {
+      if (object.TextAt({"kind"}) == "Namespace") {
+        api().Call("POST", CollectionOf(object), object.Compact());  // it may be there already
       } else {
-        api().Create(CollectionOf(*object), document);
+        api().Create(CollectionOf(object), object.Compact());
       }
     }
     MakeQueue("team", 4, -1);
