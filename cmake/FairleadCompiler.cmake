@@ -15,6 +15,13 @@ if(FAIRLEAD_WERROR)
   target_compile_options(fairlead_options INTERFACE -Werror)
 endif()
 
+# The program names files relative to the sources, wherever it was built (checks, generated code), and so
+# is the same in every folder. ccache passes relative paths to the compiler: both forms become one.
+file(RELATIVE_PATH sources_from_build ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
+foreach(prefix ${CMAKE_SOURCE_DIR} ${sources_from_build} ${CMAKE_BINARY_DIR})
+  add_compile_options($<$<CONFIG:Release>:-ffile-prefix-map=${prefix}/=>)
+endforeach()
+
 # Most of the time that a file takes is spent on headers. Names of one target must not collide, not even
 # in anonymous namespaces: files of one unit see them, and gcc takes them for those of a header.
 if(FAIRLEAD_UNITY_FILES GREATER 0)

@@ -113,6 +113,10 @@ class ImageTest(unittest.TestCase):
             kept = subprocess.run(["readelf", "--sections", "--wide", debug], capture_output=True, text=True).stdout
             self.assertIn(".debug_info", kept)
 
+    def test_the_programs_do_not_say_where_they_were_built(self):
+        for name in ("fairlead", "fairlead-gpu-index"):
+            self.assertEqual((BUILD / "bin" / name).read_bytes().count(str(ROOT).encode() + b"/"), 0, name)
+
     def test_every_library_is_in_the_bill_of_materials(self):
         names = {package["name"] for package in self.bill["packages"]}
         self.assertEqual(self.bill["spdxVersion"], "SPDX-2.3")
