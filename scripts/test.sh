@@ -67,6 +67,11 @@ stage_integration() {
   elif (($? != 3)); then
     broken+=(install-tools)
   fi
+  if FAIRLEAD_WORKLOAD_CONTROLLERS=$(scripts/workload-controllers.sh); then
+    export FAIRLEAD_WORKLOAD_CONTROLLERS
+  elif (($? != 3)); then
+    broken+=(workload-controllers)
+  fi
   run integration build -L '^(integration|day)$' -j 2
 }
 
