@@ -18,6 +18,7 @@ endif()
 # The program names files relative to the sources, wherever it was built (checks, generated code), and so
 # is the same in every folder. ccache passes relative paths to the compiler: both forms become one.
 file(RELATIVE_PATH sources_from_build ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
+string(REGEX REPLACE "/$" "" sources_from_build ${sources_from_build})
 foreach(prefix ${CMAKE_SOURCE_DIR} ${sources_from_build} ${CMAKE_BINARY_DIR})
   add_compile_options($<$<CONFIG:Release>:-ffile-prefix-map=${prefix}/=>)
 endforeach()

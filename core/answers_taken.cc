@@ -70,7 +70,15 @@ void DecisionLoop::Impl::TakeAnswer(const model::ActionResult& result, absl::Tim
       kai_statuses->Answered(counts->kind, counts->object, counts->uid, status, now);
     }
   } else if (const auto* read = std::get_if<InFlightRead>(&*found)) {
-    grouper.ObjectRead(read->object, result, now);
+    if (read->object.suspension != 0) {
+      suspensions.ObjectRead(read->object, result, now);
+    } else {
+      grouper.ObjectRead(read->object, result, now);
+    }
+  } else if (const auto* suspension = std::get_if<InFlightSuspension>(&*found)) {
+    suspensions.Written(suspension->number, status, now);
+  } else if (const auto* list = std::get_if<InFlightSuspendedList>(&*found)) {
+    suspensions.Listed(list->group, list->kind, result, now);
   } else if (const auto* owned = std::get_if<InFlightGroup>(&*found)) {
     grouper.GroupWritten(owned->key, status, now);
   } else if (const auto* grouped = std::get_if<InFlightGroupOfPod>(&*found)) {

@@ -32,6 +32,7 @@ absl::Status ReadGrouping(const simdjson::dom::element& value, const std::string
   FAIRLEAD_RETURN_IF_ERROR(
       ReadObject(value, path,
                  {{"enabled", Flag(&out.enabled)},
+                  {"suspend", Flag(&out.suspend)},
                   {"ownerReadsPerSecond", Count(&out.reads_per_second, 1)},
                   {"kinds", [&](const simdjson::dom::element& kinds, const std::string& at) {
                      return ReadKinds(kinds, at, table);

@@ -27,6 +27,10 @@ TEST(ConfigGroupingTest, ItIsOffUnlessItIsTurnedOn) {
   ASSERT_TRUE(on.ok()) << on.status();
   EXPECT_TRUE(on->options.grouping.enabled);
   EXPECT_EQ(on->options.grouping.reads_per_second, 7);
+  EXPECT_TRUE(on->options.grouping.suspend);
+  const auto evicts = ReadGroupingOf(R"({"enabled":true,"suspend":false})");
+  ASSERT_TRUE(evicts.ok()) << evicts.status();
+  EXPECT_FALSE(evicts->options.grouping.suspend);
   EXPECT_EQ(on->options.grouping.table->rows().size(),
             grouping::KindTable::BuiltIn().rows().size());
 }
@@ -43,6 +47,7 @@ TEST(ConfigGroupingTest, RowsOfUsersComeFirst) {
 TEST(ConfigGroupingTest, WhatIsWrongIsNamedWithItsField) {
   const std::pair<std::string, std::string> cases[] = {
       {R"({"enabled":"yes"})", "grouping.enabled: "},
+      {R"({"suspend":1})", "grouping.suspend: "},
       {R"({"ownerReadsPerSecond":0})", "grouping.ownerReadsPerSecond: "},
       {R"({"kind":[]})", "grouping.kind: is not a known field"},
       {R"({"kinds":{}})", "grouping.kinds: "},

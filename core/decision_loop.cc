@@ -192,6 +192,7 @@ void DecisionLoop::SetStale(const std::vector<model::Kind>& kinds) {
 void DecisionLoop::BecomeLeader() {
   if (impl_->input_log != nullptr) impl_->input_log->BecameLeader();
   impl_->unsynced = impl_->KindsRead();
+  impl_->suspensions.BecomeLeader();
   impl_->memo.valid = false;
   impl_->dirty = true;
 }
@@ -250,6 +251,7 @@ Totals DecisionLoop::Count() const {
           .Count();
   totals.assumed_pods = static_cast<int64_t>(impl.bindings.in_flight() + impl.bindings.retries() +
                                              impl.bindings.held());
+  totals.suspended_workloads = static_cast<int64_t>(impl.suspensions.suspended());
   return totals;
 }
 
@@ -338,6 +340,7 @@ StepResult DecisionLoop::Impl::Step(absl::Time now) {
     SendEvictions(now, result);
     if (now >= verdicts.wake_at()) verdicts.Flush(now);
   }
+  StepSuspensions(now, result);
   std::vector<model::Action> writes;
   annotations.Step(now, writes);
   native_groups.Step(now, writes);
@@ -350,6 +353,7 @@ StepResult DecisionLoop::Impl::Step(absl::Time now) {
   for (model::Action& write : writes) Emit(std::move(write), result);
   result.wake_at =
       std::min({wake_at, annotations.wake_at(), native_groups.wake_at(), grouper.wake_at(),
+                suspensions.wake_at(),
                 kai_statuses.has_value() ? kai_statuses->wake_at() : absl::InfiniteFuture(),
                 options.hook.enabled ? std::min(pools.wake_at(), capacity.wake_at())
                                      : absl::InfiniteFuture(),

@@ -39,6 +39,7 @@
 #include "core/reconcile/status_updater.h"
 #include "core/shard.h"
 #include "core/share_plugin.h"
+#include "core/suspensions.h"
 #include "core/unservable_demand.h"
 #include "core/usage_store.h"
 #include "core/volume_plugin.h"
@@ -243,6 +244,9 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   // What the pace allows.
   void SendEvictions(absl::Time now, StepResult& result);
   void RepeatEvictions(absl::Time now, StepResult& result);
+  // Suspends workloads whose evictions are due, and releases those whose pods have ended.
+  void StepSuspensions(absl::Time now, StepResult& result);
+  void HoldBack(const Suspensions::Progress::Hold& hold);
   // An evicted group with a preemption delay waits for it again; an annotation keeps that across a
   // restart.
   void RenewDelay(state::WorkloadId workload, absl::Time now);
@@ -257,6 +261,8 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   // The queue that would be above its limit if the victims ran on; else they are charged to `used`.
   [[nodiscard]] std::optional<queues::QueueId> LimitUsed(
       const std::vector<model::EvictPod>& victims, queues::QueueLedger& used) const;
+  [[nodiscard]] std::string LimitMessage(const Evictions::Purpose& purpose,
+                                         queues::QueueId queue) const;
   void EvictForLimit(const std::vector<model::EvictPod>& victims, const Evictions::Purpose& purpose,
                      queues::QueueId queue);
   // The workloads that wait, and the nodes to which they are pipelined.
@@ -294,6 +300,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   void CountUnschedulable();
 
   static GpuSharingOptions SharingOf(const Options& options);
+  static std::vector<std::string> MarksOf(const Options& options);  // core/suspensions.h
   static Backoff BackoffOf(const Options& options) {
     return {options.engine.bind_backoff_initial, options.engine.bind_backoff_max};
   }
@@ -407,6 +414,7 @@ class DecisionLoop::Impl final : public BindingPipeline::Host {
   std::optional<KaiStatuses> kai_statuses;  // if they are written
   std::optional<ShardFilter> shard;         // if there are others
   PodGrouper grouper{state, options.grouping, options.shard, BackoffOf(options)};
+  Suspensions suspensions{state, options.grouping, MarksOf(options), BackoffOf(options)};
   PreemptionAsks preemption_asks;
   ExtenderPlugin extenders;
   SharePlugin shares;

@@ -170,9 +170,10 @@ state::Change DecisionLoop::Impl::FilePod(const model::Pod& pod, const PodGroupe
     return {.capacity = nodes.PodsSeen(pod.meta.resource_version)};
   }
   if (answer.other_shard) return FileForOther(pod);
-  if (!answer.held_by.empty()) {
+  std::string held_by = answer.held_by.empty() ? suspensions.HeldBy(pod) : answer.held_by;
+  if (!held_by.empty()) {
     model::Pod held = pod;
-    held.held_by = answer.held_by;
+    held.held_by = std::move(held_by);
     return FileGrouped(held);
   }
   const state::Change change = FileGrouped(pod);

@@ -296,6 +296,12 @@ std::optional<queues::QueueId> DecisionLoop::Impl::LimitUsed(
   return std::nullopt;
 }
 
+std::string DecisionLoop::Impl::LimitMessage(const Evictions::Purpose& purpose,
+                                             queues::QueueId queue) const {
+  return absl::StrCat("Evicted (limit): chosen for workload ", purpose.for_workload, "; queue ",
+                      tree.Name(queue), " would be above its limit with it");
+}
+
 void DecisionLoop::Impl::EvictForLimit(const std::vector<model::EvictPod>& victims,
                                        const Evictions::Purpose& purpose, queues::QueueId queue) {
   std::vector<Evictions::Victim> set;
@@ -304,9 +310,7 @@ void DecisionLoop::Impl::EvictForLimit(const std::vector<model::EvictPod>& victi
     if (id == state::kNoId) continue;
     Evictions::Victim& victim = set.emplace_back();
     victim.evict = evict;
-    victim.evict.message =
-        absl::StrCat("Evicted (limit): chosen for workload ", purpose.for_workload, "; queue ",
-                     tree.Name(queue), " would be above its limit with it");
+    victim.evict.message = LimitMessage(purpose, queue);
     victim.gang = state.pod(id).workload;
     victim.for_workload = purpose.for_workload;
     victim.cause = Evictions::Cause::kLimit;
@@ -323,12 +327,44 @@ void DecisionLoop::Impl::SendEvictions(absl::Time now, StepResult& result) {
     return FindLeaving(victim.evict) != state::kNoId;
   };
   std::set<state::WorkloadId> evicted;
-  for (model::EvictPod& evict : evictions.TakeDue(now, wanted)) {
+  std::vector<model::EvictPod> due = evictions.TakeDue(now, wanted);
+  for (const model::EvictPod& evict : due) {
     ++stats.evictions;
     evicted.insert(state.pod(FindLeaving(evict)).workload);
+  }
+  for (model::EvictPod& evict : suspensions.Take(std::move(due))) {
     Emit({0, std::move(evict)}, result);
   }
   for (const state::WorkloadId workload : evicted) RenewDelay(workload, now);
+}
+
+void DecisionLoop::Impl::StepSuspensions(absl::Time now, StepResult& result) {
+  Suspensions::Progress progress = suspensions.Step(now, /*may_suspend=*/!stale());
+  for (model::Action& action : progress.actions) Emit(std::move(action), result);
+  for (const Suspensions::Progress::Hold& hold : progress.holds) HoldBack(hold);
+  for (model::EvictPod& evict : progress.evict) Emit({0, std::move(evict)}, result);
+  // In doubt an eviction is sent again if it still serves, and else taken back.
+  const absl::Status late = absl::UnavailableError("it was not suspended");
+  for (const std::string& uid : progress.late) EvictionAnswered(uid, late, now);
+  for (const std::string& uid : progress.going) EvictionAnswered(uid, absl::OkStatus(), now);
+}
+
+void DecisionLoop::Impl::HoldBack(const Suspensions::Progress::Hold& hold) {
+  const size_t slash = hold.group.find('/');
+  const state::WorkloadId group =
+      state.FindGroup(hold.group.substr(0, slash), hold.group.substr(slash + 1));
+  if (group == state::kNoId) return;
+  for (const state::PodId pod : state::PodIds(state.workload(group).pods)) {
+    if (state.HoldBack(pod, hold.why, hold.held).Any()) dirty = true;
+  }
+}
+
+// By each scheduler name: which one is the first may change.
+std::vector<std::string> DecisionLoop::Impl::MarksOf(const Options& options) {
+  std::vector<std::string> marks = options.state.scheduler_names;
+  if (!options.shard.has_value()) return marks;
+  for (std::string& mark : marks) absl::StrAppend(&mark, "/", options.shard->label_value);
+  return marks;
 }
 
 void DecisionLoop::Impl::RenewDelay(state::WorkloadId id, absl::Time now) {
@@ -391,14 +427,19 @@ void DecisionLoop::Impl::RepeatEvictions(absl::Time now, StepResult& result) {
       evictions.Forget(evict.uid);
       continue;
     }
-    if (Serves(*purpose, evict, served) || LimitUsed({evict}, used).has_value()) {
-      evictions.SentAgain(evict.uid, now);
-      Emit({0, evict}, result);
-    } else {
-      // If the pod goes nevertheless, the watch will show it.
-      evictions.Forget(evict.uid);
-      TakeBack(evict);
+    model::EvictPod again = evict;
+    if (!Serves(*purpose, evict, served)) {
+      const std::optional<queues::QueueId> limit = LimitUsed({evict}, used);
+      if (!limit.has_value()) {
+        // If the pod goes nevertheless, the watch will show it.
+        evictions.Forget(evict.uid);
+        TakeBack(evict);
+        continue;
+      }
+      again.message = LimitMessage(*purpose, *limit);
     }
+    evictions.SentAgain(evict.uid, now);
+    Emit({0, std::move(again)}, result);
   }
 }
 

@@ -45,6 +45,7 @@ struct GroupingOptions {
   // Not null if it is enabled.
   std::shared_ptr<const grouping::KindTable> table;
   int64_t reads_per_second = 200;  // of owners that pods wait for (core/owner_cache.h)
+  bool suspend = true;  // instead of evicting pods, where their kind can be (core/suspensions.h)
 };
 
 struct Options {

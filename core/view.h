@@ -118,7 +118,8 @@ struct Totals {
   std::map<std::string, int64_t> nodes;  // by NodeRow::status
   int64_t price_micro_usd_per_hour = 0;
   int64_t gpus_held = 0;
-  int64_t assumed_pods = 0;  // that have a node, and whose binding is not confirmed
+  int64_t assumed_pods = 0;         // that have a node, and whose binding is not confirmed
+  int64_t suspended_workloads = 0;  // instead of evicted, and not released
 };
 
 }  // namespace fairlead::core

@@ -32,8 +32,9 @@ struct TimelinePoint {
 
 struct TimelineEvent {
   absl::Time at;
-  std::string kind;     // "requested", "failed", "removing", "removed", "evicted"
-  std::string subject;  // a NodeRequest, or "namespace/name" of a pod
+  // "requested", "failed", "removing", "removed"; "evicted"; "suspended", "released".
+  std::string kind;
+  std::string subject;  // a NodeRequest, "namespace/name" of a pod, "Job namespace/name"
   std::string text;     // why
 };
 

@@ -91,6 +91,7 @@ class Grouper {
   absl::StatusOr<bool> IsLone(const Scope& scope) const;
   absl::Status Name();
   absl::Status Fill();
+  absl::Status FindSuspendable();
 
   const model::Pod& pod_;
   const KindTable& table_;
@@ -347,17 +348,33 @@ absl::Status Grouper::Fill() {
   return Name();
 }
 
+// The topmost: what is below it, its controller makes anew. It is none if it would hold back pods
+// of other groups: those of an object whose pods are several groups, or, for a pod that is alone,
+// those beside it of an object further up (the cluster of a RayJob, for the pod that submits it).
+absl::Status Grouper::FindSuspendable() {
+  if (row().per != Per::kOwner) return absl::OkStatus();
+  for (auto source = sources_.rbegin(); source != sources_.rend(); ++source) {
+    if (source->row == nullptr || !source->row->suspend.has_value()) continue;
+    const SuspendRow& suspend = *source->row->suspend;
+    const bool above = source->row != row_;
+    if (suspend.path.empty() || (above && out_.kind == Grouping::Kind::kLone)) break;
+    if (suspend.when.has_value()) {
+      const absl::StatusOr<bool> holds = suspend.when->Holds(ScopeOf(*source));
+      if (!holds.ok()) return About(source->name, holds.status());
+      if (!*holds) break;
+    }
+    out_.suspendable = source->name;
+    out_.suspend = suspend.path.text();
+    break;
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Grouping> Grouper::Group() {
   FAIRLEAD_ASSIGN_OR_RETURN(const bool complete, FindSources());
   if (!complete) return std::move(out_);
   if (const absl::Status filled = Fill(); !filled.ok()) return About(deciding().name, filled);
-  // The topmost: what is below it, its controller makes anew.
-  for (auto source = sources_.rbegin(); source != sources_.rend(); ++source) {
-    if (source->row == nullptr || source->row->suspend.empty()) continue;
-    out_.suspendable = source->name;
-    out_.suspend = source->row->suspend;
-    break;
-  }
+  FAIRLEAD_RETURN_IF_ERROR(FindSuspendable());
   return std::move(out_);
 }
 

@@ -38,8 +38,9 @@ struct Grouping {
   model::PodGroup group;
   // kGroup: the sub-group that the pod belongs to; empty: the group itself.
   std::string sub_group;
-  // The object that can be suspended instead of evicting its pods, and the path of the boolean
-  // that does so. No path: there is none.
+  // The object that can be suspended instead of evicting the pods of the group, or the pod that is
+  // alone, and the path of the boolean that does so. No path: there is none, or other pods would
+  // go.
   ObjectName suspendable;
   std::string suspend;
 };

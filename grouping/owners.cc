@@ -77,6 +77,24 @@ std::string ObjectName::Text() const {
   return absl::StrCat(api_version, " ", kind, " ", model::Key(ns, name));
 }
 
+absl::StatusOr<model::Pod> PodFrom(const Json& object, const ObjectName& name) {
+  model::Pod pod;
+  pod.meta.ns = name.ns;
+  pod.meta.name = name.name;
+  pod.meta.uid = object.TextAt({"metadata", "uid"});
+  pod.scheduler_name = object.TextAt({"spec", "schedulerName"});
+  pod.priority_class_name = object.TextAt({"spec", "priorityClassName"});
+  const auto copy = [&object](const char* field, model::StringMap& out) {
+    const Json* map = object.At({"metadata", field});
+    if (map == nullptr || !map->is_object()) return;
+    for (const auto& [key, value] : map->fields()) out.Set(key, value.text());
+  };
+  copy("labels", pod.meta.labels);
+  copy("annotations", pod.meta.annotations);
+  FAIRLEAD_ASSIGN_OR_RETURN(pod.meta.owners, ReferencesOf(object, name));
+  return pod;
+}
+
 absl::StatusOr<Chain> OwnersOf(const model::Pod& pod, const KindTable& table,
                                const Objects& objects) {
   Chain chain;

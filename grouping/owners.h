@@ -32,6 +32,10 @@ struct ObjectName {
   friend bool operator==(const ObjectName&, const ObjectName&) = default;
 };
 
+// What is read of a pod for that: metadata, schedulerName and priorityClassName. InvalidArgument:
+// an owner reference cannot be read.
+absl::StatusOr<model::Pod> PodFrom(const Json& object, const ObjectName& name);
+
 // What the world is known to have.
 class Objects {
  public:

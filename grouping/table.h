@@ -69,6 +69,13 @@ struct RelatedRow {
   Text name;
 };
 
+// How the pods of an object are held back: its controller ends them and makes no others while the
+// boolean at `path` is true.
+struct SuspendRow {
+  Path path;                      // empty: neither it nor what it owns can be suspended
+  std::optional<Condition> when;  // if it does not hold, likewise
+};
+
 struct KindRow {
   std::string group, kind;  // "*": any
   std::optional<Condition> when;
@@ -86,7 +93,7 @@ struct KindRow {
   std::vector<Path> required;           // that must be there
   std::vector<SubGroupRow> sub_groups;
   bool others_join = false;  // pods of no sub-group belong to the group itself, else are refused
-  std::string suspend;       // the path of the boolean that holds its pods back; empty: none
+  std::optional<SuspendRow> suspend;
 };
 
 class KindTable {

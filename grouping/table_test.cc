@@ -51,6 +51,10 @@ TEST(KindTableTest, RowsAreStrict) {
   ExpectRefused("[{group: g, kind: K, read: false}]", "what is not read must be per: pod");
   ExpectRefused("[{group: g, kind: K, suspend: spec..suspend}]",
                 "kinds[0].suspend: \"spec..suspend\" is not a path of fields");
+  ExpectRefused("[{group: g, kind: K, suspend: true}]",
+                "kinds[0].suspend: must be a path, a mapping, or false");
+  ExpectRefused("[{group: g, kind: K, suspend: {when: {exists: {path: a}}}}]",
+                "kinds[0].suspend.path: is missing");
   ExpectRefused("[{group: g, kind: K, minSubGroup: 1}]",
                 "kinds[0].minSubGroup: there are no subGroups");
   ExpectRefused(

@@ -69,6 +69,7 @@ class RowReader : public FieldReader {
   absl::Status ReadOperands(const Json& node, const std::string& field, Number& out) const;
   absl::Status ReadPer(const Json& node, const std::string& field, KindRow& out) const;
   absl::Status ReadRelated(const Json& node, const std::string& field, RelatedRow& out) const;
+  absl::Status ReadSuspend(const Json& node, const std::string& field, SuspendRow& out) const;
   absl::Status ReadTopology(const Json& node, const std::string& field, TopologyRow& out) const;
   absl::Status ReadParts(const Json& node, const std::string& field, PartsRow& out) const;
   absl::Status ReadSubGroup(const Json& node, const std::string& field, SubGroupRow& out) const;
@@ -254,6 +255,18 @@ absl::Status RowReader::ReadOperands(const Json& node, const std::string& field,
 
 // ---- rows ---------------------------------------------------------------------------------------
 
+absl::Status RowReader::ReadSuspend(const Json& node, const std::string& field,
+                                    SuspendRow& out) const {
+  if (node.type() == Json::Type::kBool) {
+    if (node.text() == "false") return absl::OkStatus();
+    return Error(node, field, "must be a path, a mapping, or false");
+  }
+  if (node.is_text()) return PathTo(&out.path)(node, field);
+  return Map(node, field,
+             {{"path", PathTo(&out.path)}, {"when", By(&RowReader::ReadCondition, &out.when)}},
+             {"path"});
+}
+
 absl::Status RowReader::ReadTopology(const Json& node, const std::string& field,
                                      TopologyRow& out) const {
   return Map(node, field,
@@ -364,7 +377,6 @@ absl::Status RowReader::ReadRow(const Json& node, const std::string& field, Kind
     out.group = value.text();
     return absl::OkStatus();
   };
-  Path suspend;
   FAIRLEAD_RETURN_IF_ERROR(Map(node, field,
                                {{"group", group},
                                 {"kind", Text(&out.kind)},
@@ -382,9 +394,8 @@ absl::Status RowReader::ReadRow(const Json& node, const std::string& field, Kind
                                 {"required", required},
                                 {"subGroups", ListBy(&RowReader::ReadSubGroup, &out.sub_groups)},
                                 {"otherPodsJoin", Flag(&out.others_join)},
-                                {"suspend", PathTo(&suspend)}},
+                                {"suspend", By(&RowReader::ReadSuspend, &out.suspend)}},
                                {"group", "kind"}));
-  out.suspend = suspend.text();
   if (!out.read && out.per != Per::kPod) {
     return Error(node, field, "what is not read must be per: pod");
   }

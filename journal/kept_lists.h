@@ -32,9 +32,10 @@ fairlead.dev/made-by fairlead.dev/node-pool fairlead.dev/node-request fairlead.d
 fairlead.dev/ordered-by fairlead.dev/over-quota fairlead.dev/places fairlead.dev/price-usd-per-hour
 fairlead.dev/provisioned-cost-limit-per-hour fairlead.dev/provisioned-gpu-limit fairlead.dev/provisioning-group
 fairlead.dev/provisioning-request fairlead.dev/removed-from fairlead.dev/removed-machines fairlead.dev/reservation
-fairlead.dev/started-as fairlead.dev/started-under fairlead.dev/starting fairlead.dev/to-be-removed
-fairlead.dev/verdict fairlead.dev/visible-devices gpu-fraction gpu-fraction-container-name gpu-fraction-num-devices
-gpu-memory job-name kai-resource-reservation kai.scheduler/batch-min-member kai.scheduler/last-eviction-timestamp
+fairlead.dev/started-as fairlead.dev/started-under fairlead.dev/starting fairlead.dev/suspended
+fairlead.dev/suspended-by fairlead.dev/suspended-for fairlead.dev/to-be-removed fairlead.dev/verdict
+fairlead.dev/visible-devices gpu-fraction gpu-fraction-container-name gpu-fraction-num-devices gpu-memory job-name
+kai-resource-reservation kai.scheduler/batch-min-member kai.scheduler/last-eviction-timestamp
 kai.scheduler/last-start-timestamp kai.scheduler/node-pool kai.scheduler/numa-placement-observed
 kai.scheduler/numa-placement-predicted kai.scheduler/preemptibility kai.scheduler/preemption-delay kai.scheduler/queue
 kai.scheduler/skip-podgrouper kai.scheduler/stale-podgroup-timestamp kai.scheduler/staleness-grace-period
@@ -43,21 +44,21 @@ kai.scheduler/topology-preferred-placement kai.scheduler/topology-required-place
 karpenter.sh/do-not-disrupt karpenter.sh/nodepool karpenter.sh/unregistered kubernetes.azure.com/scalesetpriority
 kubernetes.io/arch kubernetes.io/config.mirror kubernetes.io/hostname kubernetes.io/metadata.name
 kubernetes.io/no-provisioner kubernetes.io/os kubernetes.io/pv-protection kubernetes.io/pvc-protection
-kwok.x-k8s.io/node metadata.name node-role.kubernetes.io/control-plane node-role.kubernetes.io/mig-enabled
-node.cloudprovider.kubernetes.io/uninitialized node.elotl.co/instance-family-exclusions
-node.elotl.co/instance-family-inclusions node.elotl.co/instance-gpu-skus node.elotl.co/instance-max-cost
-node.elotl.co/instance-max-gpus node.elotl.co/instance-offerings node.elotl.co/instance-type-regexp
-node.kubernetes.io/disk-pressure node.kubernetes.io/exclude-from-external-load-balancers
-node.kubernetes.io/instance-type node.kubernetes.io/memory-pressure node.kubernetes.io/network-unavailable
-node.kubernetes.io/not-ready node.kubernetes.io/pid-pressure node.kubernetes.io/unreachable
-node.kubernetes.io/unschedulable node.kubernetes.io/windows-build nvidia.com/gpu nvidia.com/gpu.count
-nvidia.com/gpu.memory nvidia.com/gpu.product nvidia.com/gpu.replicas nvidia.com/gpu.shared
-nvidia.com/gpu.sharing-strategy nvidia.com/mig.strategy pod-group-name pod-template-hash pod.elotl.co/do-not-evict
-priorityClassName project pv.kubernetes.io/bind-completed pv.kubernetes.io/bound-by-controller received-resource-type
-resource.kubernetes.io/delete-protection resource.kubernetes.io/extended-resource-claim run.ai/reserve_for_gpu_index
-runai-gpu-group runai/shared-gpu-configmap statefulset.kubernetes.io/pod-name topology.kubernetes.io/region
-topology.kubernetes.io/zone training.kubeflow.org/replica-type volume.beta.kubernetes.io/storage-class
-volume.kubernetes.io/selected-node
+kueue.x-k8s.io/queue-name kwok.x-k8s.io/node metadata.name node-role.kubernetes.io/control-plane
+node-role.kubernetes.io/mig-enabled node.cloudprovider.kubernetes.io/uninitialized
+node.elotl.co/instance-family-exclusions node.elotl.co/instance-family-inclusions node.elotl.co/instance-gpu-skus
+node.elotl.co/instance-max-cost node.elotl.co/instance-max-gpus node.elotl.co/instance-offerings
+node.elotl.co/instance-type-regexp node.kubernetes.io/disk-pressure
+node.kubernetes.io/exclude-from-external-load-balancers node.kubernetes.io/instance-type
+node.kubernetes.io/memory-pressure node.kubernetes.io/network-unavailable node.kubernetes.io/not-ready
+node.kubernetes.io/pid-pressure node.kubernetes.io/unreachable node.kubernetes.io/unschedulable
+node.kubernetes.io/windows-build nvidia.com/gpu nvidia.com/gpu.count nvidia.com/gpu.memory nvidia.com/gpu.product
+nvidia.com/gpu.replicas nvidia.com/gpu.shared nvidia.com/gpu.sharing-strategy nvidia.com/mig.strategy pod-group-name
+pod-template-hash pod.elotl.co/do-not-evict priorityClassName project pv.kubernetes.io/bind-completed
+pv.kubernetes.io/bound-by-controller received-resource-type resource.kubernetes.io/delete-protection
+resource.kubernetes.io/extended-resource-claim run.ai/reserve_for_gpu_index runai-gpu-group runai/shared-gpu-configmap
+statefulset.kubernetes.io/pod-name topology.kubernetes.io/region topology.kubernetes.io/zone
+training.kubeflow.org/replica-type volume.beta.kubernetes.io/storage-class volume.kubernetes.io/selected-node
 )";
 
 // Values: kinds, groups, versions, reasons, policies.
@@ -82,8 +83,8 @@ kubernetes.io/azure-file kubernetes.io/cinder kubernetes.io/gce-pd kubescheduler
 leaderworkerset.x-k8s.io leases linux lowestCommonAncestor memory mixed mps nearest nearestCommonAncestor nextOwner
 node-0 node-1 node-2 node-3 node-4 node-5 node-6 node-7 non-preemptible none on-demand owner pod podName pods policy
 preemptible prometheus provisioning-request ray.io regular reserved resource.k8s.io scale-subresource
-scheduling.k8s.io scheduling.run.ai single sliding spot spread standard storage storage.k8s.io time-slicing true
-tumbling v1 v1alpha1 v1alpha2 v1beta1 v1beta2 v2 v2alpha2 windows
+scheduling.k8s.io scheduling.run.ai single sliding spec.runPolicy.suspend spec.suspend spot spread standard storage
+storage.k8s.io time-slicing true tumbling v1 v1alpha1 v1alpha2 v1beta1 v1beta2 v2 v2alpha2 windows
 )";
 
 // Keys of which a value is an amount, a time, or yes and no.
@@ -94,11 +95,11 @@ cluster-autoscaler.kubernetes.io/scale-down-disabled fairlead.dev/decision fairl
 fairlead.dev/do-not-remove fairlead.dev/estimate fairlead.dev/expected-duration fairlead.dev/follows-owner
 fairlead.dev/gpu-portion fairlead.dev/gpus fairlead.dev/instance-max-cost fairlead.dev/instance-max-gpus
 fairlead.dev/launch-set-atomic fairlead.dev/launch-set-size fairlead.dev/price-usd-per-hour
-fairlead.dev/provisioned-cost-limit-per-hour fairlead.dev/provisioned-gpu-limit fairlead.dev/visible-devices
-gpu-fraction gpu-fraction-num-devices gpu-memory kai.scheduler/batch-min-member kai.scheduler/last-eviction-timestamp
-kai.scheduler/last-start-timestamp kai.scheduler/preemption-delay kai.scheduler/skip-podgrouper
-kai.scheduler/stale-podgroup-timestamp kai.scheduler/staleness-grace-period kai.scheduler/task-priority
-karpenter.sh/do-not-disrupt kubernetes.io/config.mirror node.elotl.co/instance-max-cost
+fairlead.dev/provisioned-cost-limit-per-hour fairlead.dev/provisioned-gpu-limit fairlead.dev/suspended
+fairlead.dev/visible-devices gpu-fraction gpu-fraction-num-devices gpu-memory kai.scheduler/batch-min-member
+kai.scheduler/last-eviction-timestamp kai.scheduler/last-start-timestamp kai.scheduler/preemption-delay
+kai.scheduler/skip-podgrouper kai.scheduler/stale-podgroup-timestamp kai.scheduler/staleness-grace-period
+kai.scheduler/task-priority karpenter.sh/do-not-disrupt kubernetes.io/config.mirror node.elotl.co/instance-max-cost
 node.elotl.co/instance-max-gpus nvidia.com/gpu.count nvidia.com/gpu.memory nvidia.com/gpu.replicas
 pod.elotl.co/do-not-evict pv.kubernetes.io/bind-completed pv.kubernetes.io/bound-by-controller
 run.ai/reserve_for_gpu_index
@@ -157,13 +158,14 @@ waitTimeout weight when whenUnsatisfiable windowSize windowType zone
 
 // Fields in the paths of grouping/kinds.yaml.
 inline constexpr absl::string_view kGroupingFields = R"(
-AZUREML_NODE_COUNT Launcher Master Worker annotations apiVersion completions controller elasticPolicy envs generation
-groupName headGroupSpec jaxReplicaSpecs job kind labels launcherCreationPolicy leaderWorkerTemplate metadata
-minAvailable minReplicas mpiReplicaSpecs name namespace numOfHosts options ownerReferences packConstraint
-paddleReplicaSpecs parallelism podgroups preferred priorityClassName pytorchReplicaSpecs replicas replicatedJobs
-required resourceVersion runPolicy schedulingPolicy size spec startupPolicy startupPolicyOrder subGroupPolicy
-subGroupPolicyType subGroupSize suspend suspended template tfReplicaSpecs topologyConstraint
-topologyConstraintGroupConfigs uid workerGroupSpecs workerTemplate xgbReplicaSpecs
+AZUREML_NODE_COUNT Launcher Master Worker annotations apiVersion clusterSelector completions controller
+deletionTimestamp elasticPolicy envs generation groupName headGroupSpec jaxReplicaSpecs job kind labels
+launcherCreationPolicy leaderWorkerTemplate metadata minAvailable minReplicas mpiReplicaSpecs name namespace
+numOfHosts options ownerReferences packConstraint paddleReplicaSpecs parallelism podgroups preferred priorityClassName
+pytorchReplicaSpecs replicas replicatedJobs required resourceVersion runPolicy schedulingPolicy
+shutdownAfterJobFinishes size spec startupPolicy startupPolicyOrder subGroupPolicy subGroupPolicyType subGroupSize
+suspend suspended template tfReplicaSpecs topologyConstraint topologyConstraintGroupConfigs uid workerGroupSpecs
+workerTemplate xgbReplicaSpecs
 )";
 
 // Fields of objects in a bundle: of Fairlead's CustomResourceDefinitions, and of Kubernetes' kinds those

@@ -90,6 +90,7 @@ class FollowedDerivations final : public DerivedNames {
 bool SentencesComeBack(const model::Action& action) {
   return !std::holds_alternative<model::EmitEvent>(action.what) &&
          !std::holds_alternative<model::EvictPod>(action.what) &&
+         !std::holds_alternative<model::SetSuspended>(action.what) &&
          !std::holds_alternative<model::SetPodUnschedulable>(action.what) &&
          !std::holds_alternative<model::StoreUsage>(action.what);
 }

@@ -335,6 +335,8 @@ void Redactor::Special(model::ActionResult& result) {
   result.object = std::make_shared<const std::string>(std::move(text));
 }
 
+void Redactor::Special(model::Suspendable& object) { VisitBut(object, object.resource_version); }
+
 void Redactor::Special(model::Progress& progress) { VisitBut(progress, progress.resource_version); }
 
 void Redactor::Special(PodsListed& record) { VisitBut(record, record.version); }

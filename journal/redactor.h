@@ -108,6 +108,7 @@ class Redactor {
   void Special(model::DeviceClass& device_class);
   void Special(model::DeviceRequest& request);
   void Special(model::ActionResult& result);
+  void Special(model::Suspendable& object);
   void Special(model::Progress& progress);
   void Special(hook::InstanceType& type);
   void Special(PodsListed& record);

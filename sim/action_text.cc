@@ -153,6 +153,20 @@ struct Writer {
   std::string operator()(const model::ReadObject& a) const {
     return absl::StrCat("read ", a.api_version, " ", a.kind, " ", a.ns, "/", a.name);
   }
+  std::string operator()(const model::SetSuspended& a) const {
+    const model::Suspendable& object = a.object;
+    std::string pods;
+    for (const model::Suspendable::Pod& pod : object.pods) {
+      absl::StrAppend(&pods, " ", pod.name, " ", pod.uid);
+    }
+    return absl::StrCat(a.suspended ? "suspend " : "release ", object.api_version, " ", object.kind,
+                        " ", object.ns, "/", object.name, " ", object.uid, " ",
+                        object.resource_version, " ", object.path, " ", object.by, " ",
+                        object.reason, pods);
+  }
+  std::string operator()(const model::ListSuspended& a) const {
+    return absl::StrCat("list-suspended ", a.group, " ", a.kind);
+  }
   std::string operator()(const model::WritePodGroup& a) const {
     const model::PodGroup& group = a.group;
     std::string text =

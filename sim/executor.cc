@@ -56,6 +56,11 @@ std::string ObjectOf(const model::Action& action) {
           return absl::StrCat("config map ", model::Key(what.ns, what.name));
         } else if constexpr (std::is_same_v<T, model::ReadObject>) {
           return absl::StrCat("object ", what.kind, " ", model::Key(what.ns, what.name));
+        } else if constexpr (std::is_same_v<T, model::SetSuspended>) {
+          return absl::StrCat("object ", what.object->kind, " ",
+                              model::Key(what.object->ns, what.object->name));
+        } else if constexpr (std::is_same_v<T, model::ListSuspended>) {
+          return absl::StrCat("objects ", what.kind);
         } else if constexpr (std::is_same_v<T, model::WritePodGroup>) {
           return absl::StrCat("group ", model::Key(what.group->meta));
         } else if constexpr (std::is_same_v<T, model::SetPodGroupSchedulability> ||
@@ -164,7 +169,9 @@ absl::Status Executor::Commit(const model::Action& action) {
           return absl::OkStatus();  // it has none: every pod passes
         } else if constexpr (std::is_same_v<T, model::AskExtenders>) {
           return absl::UnimplementedError("the simulated cluster has no scheduler extenders");
-        } else if constexpr (std::is_same_v<T, model::ReadObject>) {
+        } else if constexpr (std::is_same_v<T, model::ReadObject> ||
+                             std::is_same_v<T, model::SetSuspended> ||
+                             std::is_same_v<T, model::ListSuspended>) {
           return absl::UnimplementedError("the simulated cluster has no owners of pods");
         } else {
           return writes_.Commit(what);

@@ -67,6 +67,12 @@ std::optional<InFlight> WhatMatters(const model::Action& action) {
   if (const auto* group = std::get_if<model::WritePodGroup>(&action.what)) {
     return InFlightGroup{model::Key(group->group->meta)};
   }
+  if (const auto* write = std::get_if<model::SetSuspended>(&action.what)) {
+    return InFlightSuspension{write->number};
+  }
+  if (const auto* list = std::get_if<model::ListSuspended>(&action.what)) {
+    return InFlightSuspendedList{list->group, list->kind};
+  }
   if (const auto* pod = std::get_if<model::SetPodGroup>(&action.what)) {
     return InFlightGroupOfPod{model::Key(pod->ns, pod->name), pod->uid};
   }

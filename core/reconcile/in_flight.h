@@ -87,15 +87,23 @@ struct InFlightRead {
 struct InFlightGroup {
   std::string key;  // "ns/name"
 };
+// Of core/suspensions.h.
+struct InFlightSuspension {
+  uint64_t number = 0;
+};
+struct InFlightSuspendedList {
+  std::string group, kind;
+};
 struct InFlightGroupOfPod {
   std::string key, uid;  // "ns/name" of the pod
 };
-using InFlight = std::variant<InFlightEviction, InFlightRequest, InFlightProvider,
-                              InFlightReservation, InFlightPodDeletion, InFlightConfigMap,
-                              InFlightClaim, InFlightVolume, InFlightStatus, InFlightAnnotations,
-                              InFlightUsage, InFlightTaint, InFlightRequestEnd, InFlightAsk,
-                              InFlightGroupCondition, InFlightExtendedClaim, InFlightConditions,
-                              InFlightRead, InFlightGroup, InFlightGroupOfPod, InFlightKaiStatus>;
+using InFlight =
+    std::variant<InFlightEviction, InFlightRequest, InFlightProvider, InFlightReservation,
+                 InFlightPodDeletion, InFlightConfigMap, InFlightClaim, InFlightVolume,
+                 InFlightStatus, InFlightAnnotations, InFlightUsage, InFlightTaint,
+                 InFlightRequestEnd, InFlightAsk, InFlightGroupCondition, InFlightExtendedClaim,
+                 InFlightConditions, InFlightRead, InFlightGroup, InFlightGroupOfPod,
+                 InFlightKaiStatus, InFlightSuspension, InFlightSuspendedList>;
 
 class InFlightActions {
  public:

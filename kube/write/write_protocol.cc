@@ -460,6 +460,8 @@ struct Maker {
         [a](absl::Time, StatusShape) { return EncodePodGroupOf(a); });
   }
   Result operator()(const model::ReadObject&) const { return nullptr; }
+  Result operator()(const model::SetSuspended&) const { return nullptr; }
+  Result operator()(const model::ListSuspended&) const { return nullptr; }
   Result operator()(const model::AskExtenders&) const { return nullptr; }
   Result operator()(const model::CallPlugin&) const { return nullptr; }
   Result operator()(const model::EmitEvent&) const { return nullptr; }

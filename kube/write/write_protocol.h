@@ -46,8 +46,8 @@
 //   event     event_series.h. A POST: 409 with reason AlreadyExists: OK, it is there. A PATCH of a
 //             series: 404 and 409: posted anew. The rest as above.
 //
-// Thread-safety: none. LaunchNode, TerminateNode, AskExtenders, ReadObject and bindings that an
-// extender makes have no protocol: they go to a provider.
+// Thread-safety: none. LaunchNode, TerminateNode, AskExtenders, ReadObject, SetSuspended,
+// ListSuspended and bindings that an extender makes have no protocol: they go to a provider.
 #pragma once
 
 #include <memory>

@@ -40,6 +40,8 @@ struct Laner {
   WriteLane operator()(const model::WritePodGroup&) const { return WriteLane::kBind; }
   WriteLane operator()(const model::SetPodGroup&) const { return WriteLane::kBind; }
   WriteLane operator()(const model::DeletePod&) const { return WriteLane::kEvict; }
+  WriteLane operator()(const model::SetSuspended&) const { return WriteLane::kEvict; }
+  WriteLane operator()(const model::ListSuspended&) const { return WriteLane::kEvict; }
   WriteLane operator()(const model::DeallocateClaim&) const { return WriteLane::kEvict; }
 };
 
@@ -104,6 +106,12 @@ struct ObjectNamer {
   std::string operator()(const model::AskExtenders& a) const { return Pod(a); }
   std::string operator()(const model::ReadObject& a) const {
     return absl::StrCat("object/", a.kind, "/", model::Key(a.ns, a.name));
+  }
+  std::string operator()(const model::SetSuspended& a) const {
+    return absl::StrCat("object/", a.object->kind, "/", model::Key(a.object->ns, a.object->name));
+  }
+  std::string operator()(const model::ListSuspended& a) const {
+    return absl::StrCat("objects/", a.group, "/", a.kind);
   }
   std::string operator()(const model::WritePodGroup& a) const { return Group(a.group->meta); }
   std::string operator()(const model::SetPodGroup& a) const { return Pod(a); }

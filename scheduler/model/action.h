@@ -292,7 +292,34 @@ struct SelectVolumeNode {
 // PermissionDenied names the rule that is missing.
 struct ReadObject {
   std::string api_version, kind, ns, name;
-  std::string uid;  // that its readers know; the object that is there may have another one
+  std::string uid;          // that its readers know; the object that is there may have another one
+  uint64_t suspension = 0;  // not 0: for core/suspensions.h, by its number
+};
+
+// A workload that can be held back by a boolean of it.
+struct Suspendable {
+  std::string api_version, kind, ns, name, uid, resource_version;
+  std::string path;  // names of fields with dots between them
+  // If it is held back: kSuspendedByAnnotation, kSuspendedForAnnotation, and the pods that go.
+  std::string by = {}, reason = {};
+  struct Pod {
+    std::string name, uid;
+  };
+  std::vector<Pod> pods = {};
+};
+// Holds back its pods, or releases them: PATCH of the version that was read. It writes the boolean,
+// and with it kSuspendedLabel and the annotations, or removes these. Aborted: the object is of
+// another version.
+struct SetSuspended {
+  uint64_t number = 0;  // of core/suspensions.h
+  bool suspended = false;
+  Boxed<Suspendable> object;
+};
+
+// LIST of the objects of a kind, whatever its version, that have kSuspendedLabel. The answer is
+// ActionResult::object: a JSON array, empty if the kind is not served.
+struct ListSuspended {
+  std::string group, kind;
 };
 
 // Creates a PodGroup if it has no uid. Else changes what follows the owners of its pods (numbers of
@@ -316,7 +343,7 @@ struct Action {
                CreateGpuReservation, DeletePod, ApplyConfigMap, StoreUsage, ReserveClaim,
                DeallocateClaim, BindVolume, SelectVolumeNode, AskExtenders, NominateNode,
                CallPlugin, SetPodGroupScheduled, SetExtendedClaim, SetConditions, ReadObject,
-               WritePodGroup, SetPodGroup, SetKaiStatus>
+               WritePodGroup, SetPodGroup, SetKaiStatus, SetSuspended, ListSuspended>
       what;
 };
 // Tens of thousands are made in one step.

@@ -122,6 +122,14 @@ inline constexpr char kStartedAsAnnotation[] = "fairlead.dev/started-as";
 // Annotation of PodGroups, by Fairlead: "true" if the numbers follow the owners of the pods
 // (core/owned_groups.h). Fairlead never changes a group without it.
 inline constexpr char kFollowsOwnerAnnotation[] = "fairlead.dev/follows-owner";
+// Label of workloads, by Fairlead: "true" while their pods are ended for others
+// (core/suspensions.h).
+inline constexpr char kSuspendedLabel[] = "fairlead.dev/suspended";
+// Annotation of such workloads, by Fairlead: which Fairlead releases it, by its first scheduler
+// name, with "/SHARD" if it has a shard.
+inline constexpr char kSuspendedByAnnotation[] = "fairlead.dev/suspended-by";
+// Annotation of such workloads, by Fairlead: why, as for an eviction.
+inline constexpr char kSuspendedForAnnotation[] = "fairlead.dev/suspended-for";
 // Annotation of pods, by Fairlead: the GPUs that the containers see; their environment is taken
 // from it.
 inline constexpr char kVisibleDevicesAnnotation[] = "fairlead.dev/visible-devices";

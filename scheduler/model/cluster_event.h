@@ -94,7 +94,8 @@ struct ActionResult {
   std::string refusal = {};
   // After a CallPlugin that evaluates nodes; null: every node is admitted, as if they were alike.
   std::shared_ptr<const NodeJudgements> judgements = {};
-  // After a successful ReadObject: the object, as JSON, without status and managedFields.
+  // After a successful ReadObject: the object, as JSON, without status and managedFields. After a
+  // ListSuspended: the objects, likewise, each with apiVersion and kind.
   std::shared_ptr<const std::string> object = {};
 };
 

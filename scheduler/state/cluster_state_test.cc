@@ -442,6 +442,30 @@ TEST_F(ClusterStateTest, EqualSpecsShareAClassAndItsIdIsFreedWithTheLast) {
   EXPECT_EQ(Pod("d").pod_class, freed);
 }
 
+// A gate of its own stays, whatever else holds it back.
+TEST_F(ClusterStateTest, AWaitingPodIsHeldBackAndLetInAgain) {
+  state_.UpsertPod(PodBuilder("ns", "waits").Queue("q").Build());
+  state_.UpsertPod(PodBuilder("ns", "gated").Queue("q").Gate("own").Build());
+  state_.UpsertNode(MakeNode("n", 1));
+  state_.UpsertPod(PodBuilder("ns", "runs").Queue("q").On("n").Build());
+  const auto hold = [&](absl::string_view pod, const std::string& why, bool held) {
+    return state_.HoldBack(state_.FindPod("ns", pod), why, held).Any();
+  };
+  EXPECT_TRUE(hold("waits", "why", true));
+  EXPECT_EQ(Pod("waits").status, PodStatus::kGated);
+  EXPECT_EQ(Pod("waits").details->gate, "why");
+  EXPECT_FALSE(hold("waits", "why", true)) << "it is";
+  EXPECT_FALSE(hold("waits", "another", false)) << "that does not hold it";
+  EXPECT_TRUE(hold("waits", "why", false));
+  EXPECT_EQ(Pod("waits").status, PodStatus::kPending);
+  EXPECT_EQ(Pod("waits").details->gate, "");
+  EXPECT_FALSE(hold("gated", "why", true));
+  EXPECT_FALSE(hold("gated", "why", false));
+  EXPECT_EQ(Pod("gated").details->gate, "own");
+  EXPECT_FALSE(hold("runs", "why", true));
+  EXPECT_EQ(Pod("runs").status, PodStatus::kRunning);
+}
+
 TEST_F(ClusterStateTest, PodOfNoNodeThatIsDeletedIsAsGoodAsGone) {
   state_.UpsertPod(PodBuilder("ns", "a").Deleting());
   EXPECT_EQ(Pod("a").status, PodStatus::kFailed);

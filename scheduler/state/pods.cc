@@ -590,4 +590,16 @@ Change ClusterState::ForgetEviction(PodId id) {
   return change;
 }
 
+Change ClusterState::HoldBack(PodId id, const std::string& why, bool held) {
+  PodRecord& record = pods_[id];
+  const bool gated = record.status == PodStatus::kGated;
+  if (held ? record.status != PodStatus::kPending : !gated || record.details->gate != why) {
+    return {};
+  }
+  record.details.Own().gate = held ? why : "";
+  record.details.Shrink();
+  MovePod(id, held ? PodStatus::kGated : PodStatus::kPending, kNoId);
+  return {.workloads = true};
+}
+
 }  // namespace fairlead::state

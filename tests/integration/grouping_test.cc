@@ -1,135 +1,19 @@
 // Pods are grouped by their owners, with the rights of manifests/grouping and the real controllers
 // of Jobs, StatefulSets, Deployments and garbage beside us. The controllers of other projects are
-// not here: their objects and pods are made by hand, with the labels that they would have.
-#include <memory>
+// not here (real_controllers_test.cc): their objects and pods are made by hand, with the labels
+// that they would have.
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "tests/integration/fixture.h"
+#include "tests/integration/owners_fixture.h"
 
 namespace fairlead::integration {
 namespace {
 
-constexpr char kJobs[] = "/apis/batch/v1/namespaces/default/jobs";
-constexpr char kCronJobs[] = "/apis/batch/v1/namespaces/default/cronjobs";
-constexpr char kSets[] = "/apis/apps/v1/namespaces/default/statefulsets";
-constexpr char kDeployments[] = "/apis/apps/v1/namespaces/default/deployments";
-constexpr char kReplicaSets[] = "/apis/apps/v1/namespaces/default/replicasets";
-constexpr char kJobSets[] = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets";
-constexpr char kLeaderSets[] =
-    "/apis/leaderworkerset.x-k8s.io/v1/namespaces/default/leaderworkersets";
-constexpr char kRayClusters[] = "/apis/ray.io/v1/namespaces/default/rayclusters";
-constexpr char kPyTorchJobs[] = "/apis/kubeflow.org/v1/namespaces/default/pytorchjobs";
-constexpr char kSimulations[] = "/apis/grouping.example.com/v1/namespaces/default/simulations";
-constexpr char kTemplate[] =
-    R"({"metadata":{"labels":{"app":"a","kai.scheduler/queue":"team"}},"spec":{
-    "schedulerName":"fairlead","restartPolicy":"POLICY","terminationGracePeriodSeconds":0,
-    "containers":[{"name":"c","image":"i","resources":{
-    "requests":{"nvidia.com/gpu":"1"},"limits":{"nvidia.com/gpu":"1"}}}]}})";
-
-std::string TemplateOf(absl::string_view policy) {
-  return absl::StrReplaceAll(kTemplate, {{"POLICY", policy}});
-}
-
-std::string UidOf(const Json& object) { return object.TextAt({"metadata", "uid"}); }
-std::string NameOf(const Json& object) { return object.TextAt({"metadata", "name"}); }
-
-class GroupingTest : public IntegrationTest {
- protected:
-  void SetUp() override {
-    IntegrationTest::SetUp();
-    MakeQueue("team", -1, -1);
-  }
-  void TearDown() override {
-    controllers_.reset();
-    for (const char* collection : {kJobs, kCronJobs, kSets, kDeployments, kReplicaSets, kJobSets,
-                                   kLeaderSets, kRayClusters, kPyTorchJobs, kSimulations}) {
-      if (!api().Get(collection).ok()) continue;
-      for (const Json& owner : api().List(collection)) {
-        const std::string path = Path(collection, NameOf(owner));
-        api().Merge(path, R"({"metadata":{"finalizers":null}})");
-        DeleteOwner(path);
-      }
-    }
-    IntegrationTest::TearDown();
-  }
-  void StartControllers(const std::string& names) {
-    Plane& plane = *Plane::Get();
-    controllers_ = std::make_unique<ChildProcess>(plane.ControllerManager(names),
-                                                  plane.NewFile("controllers.log"));
-  }
-  ChildProcess& StartGrouping(const std::string& kinds = "") {
-    return Start({.kubeconfig = InstallRights({"base", "grouping"}),
-                  .more = absl::StrCat("grouping:\n  enabled: true\n", kinds)});
-  }
-  void DefineKinds() {
-    Define(FAIRLEAD_SOURCE_DIR "/tests/integration/testdata/owner_kinds.yaml", kSimulations);
-    for (const char* collection : {kJobSets, kLeaderSets, kRayClusters, kPyTorchJobs}) {
-      ASSERT_TRUE(Eventually(absl::StrCat(collection, " is served"),
-                             [&] { return api().Get(collection).ok(); }));
-    }
-  }
-  Json MakeJob(const std::string& name, int pods, const std::string& metadata = "",
-               const std::string& spec = "") {
-    return api().Create(kJobs, absl::StrCat(R"({"apiVersion":"batch/v1","kind":"Job","metadata":{)",
-                                            metadata, R"("name":")", name, R"("},"spec":{)", spec,
-                                            R"("parallelism":)", pods, R"(,"completions":)", pods,
-                                            R"(,"template":)", TemplateOf("Never"), "}}"));
-  }
-  // Made by hand, as the controller of its owner would.
-  void MakeOwned(const std::string& name, const Json& owner, const std::string& labels = "") {
-    MakePod({.name = name, .more_labels = labels, .more_metadata = OwnedBy(owner)});
-  }
-  size_t BoundPods() {
-    size_t bound = 0;
-    for (const Json& pod : api().List(kPods)) {
-      if (!pod.TextAt({"spec", "nodeName"}).empty()) ++bound;
-    }
-    return bound;
-  }
-  ::testing::AssertionResult BoundPodsBecome(size_t wanted) {
-    return Eventually(
-        absl::StrCat(wanted, " pods are bound"), [&] { return BoundPods() == wanted; },
-        [&] { return absl::StrCat(BoundPods()); });
-  }
-  // "group", or "group/sub-group"; empty: none.
-  std::string GroupOf(const std::string& pod) {
-    const Json object = Pod(pod);
-    const std::string sub = object.TextAt({"metadata", "labels", "kai.scheduler/subgroup-name"});
-    return absl::StrCat(object.TextAt({"metadata", "annotations", "pod-group-name"}),
-                        sub.empty() ? "" : "/", sub);
-  }
-  ::testing::AssertionResult IsIn(const std::string& pod, const std::string& group) {
-    return Eventually(
-        absl::StrCat(pod, " is in ", group), [&] { return GroupOf(pod) == group; },
-        [&] { return absl::StrCat(GroupOf(pod), " ", VerdictOf(pod)); });
-  }
-  std::string MessageOf(const std::string& pod) {
-    const Json object = Pod(pod);
-    const Json* condition = FindCondition(object, "PodScheduled");
-    return condition == nullptr ? "" : condition->TextAt({"message"});
-  }
-  ::testing::AssertionResult IsTold(const std::string& pod, const std::string& text) {
-    return Eventually(
-        absl::StrCat(pod, " is told ", text),
-        [&] { return absl::StrContains(MessageOf(pod), text); }, [&] { return MessageOf(pod); });
-  }
-  std::string Minimum(const std::string& group) {
-    return api().Get(Path(kGroups, group)).body.TextAt({"spec", "minMember"});
-  }
-  ::testing::AssertionResult MinimumBecomes(const std::string& group, const std::string& wanted) {
-    return Eventually(
-        absl::StrCat("the minimum of ", group, " is ", wanted),
-        [&] { return Minimum(group) == wanted; }, [&] { return Minimum(group); });
-  }
-
-  std::unique_ptr<ChildProcess> controllers_;
-};
-
-constexpr char kGangOfThree[] = R"("annotations":{"kai.scheduler/batch-min-member":"3"},)";
+using GroupingTest = OwnersTest;
 
 TEST_F(GroupingTest, AJobIsAGangThatStartsTogetherAndItsGroupGoesWithIt) {
   StartControllers("job-controller,garbage-collector-controller");

@@ -59,6 +59,7 @@
 #include "cmd/fairlead/app/node_pods_reader.h"
 #include "cmd/fairlead/app/object_api.h"
 #include "cmd/fairlead/app/owner_reader.h"
+#include "cmd/fairlead/app/suspender.h"
 #include "cmd/fairlead/app/task_queue.h"
 #include "cmd/fairlead/app/usage_reader.h"
 #include "cmd/fairlead/logs/audit_log.h"
@@ -277,6 +278,8 @@ class Application final : private hook::ProviderListener {
   void BindByExtender(const model::Action& action);
   void CallPlugin(const model::Action& action);
   void ReadOwner(const model::Action& action);
+  void SetSuspended(const model::Action& action);
+  void ListSuspended(const model::Action& action);
   // Takes an answer of now, given on any thread, on the owner's thread, unless a new configuration
   // is in effect by then. `bound`: to a binding.
   std::function<void(model::ActionResult)> TakeLater(bool bound);
@@ -314,7 +317,9 @@ class Application final : private hook::ProviderListener {
   KubeNodeApi node_api_;
   KubeClaimApi claim_api_;
   KubeObjectApi object_api_, management_api_;
-  OwnerReader owners_{&object_api_};
+  KindPaths kinds_{&object_api_};
+  OwnerReader owners_{&object_api_, &kinds_};
+  Suspender suspender_{&object_api_, &kinds_};
   TimerScheduler scheduler_;
   // They outlive their providers; null: there are none.
   std::unique_ptr<hook::CloudGroups> cloud_groups_, cluster_api_groups_, scale_groups_,

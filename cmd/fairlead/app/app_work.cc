@@ -207,7 +207,28 @@ void Application::ReadOwner(const model::Action& action) {
                });
 }
 
+void Application::SetSuspended(const model::Action& action) {
+  suspender_.Set(std::get<model::SetSuspended>(action.what),
+                 [this, id = action.id, epoch = epoch_](const absl::Status& status) {
+                   if (epoch == epoch_) queue_.Push(model::ActionResult{id, status});
+                 });
+}
+
+void Application::ListSuspended(const model::Action& action) {
+  suspender_.List(std::get<model::ListSuspended>(action.what),
+                  [this, id = action.id, epoch = epoch_](const absl::StatusOr<Json>& list) {
+                    if (epoch != epoch_) return;
+                    model::ActionResult result{id, list.status()};
+                    if (list.ok()) {
+                      result.object = std::make_shared<const std::string>(list->Compact());
+                    }
+                    queue_.Push(std::move(result));
+                  });
+}
+
 void Application::Provide(const model::Action& action) {
+  if (std::holds_alternative<model::SetSuspended>(action.what)) return SetSuspended(action);
+  if (std::holds_alternative<model::ListSuspended>(action.what)) return ListSuspended(action);
   if (std::holds_alternative<model::ReadObject>(action.what)) return ReadOwner(action);
   if (std::holds_alternative<model::AskExtenders>(action.what)) return AskExtenders(action);
   if (std::holds_alternative<model::BindPod>(action.what)) return BindByExtender(action);

@@ -56,7 +56,8 @@ class OwnerReaderTest : public ::testing::Test {
     return answer.has_value() ? *answer : absl::UnknownError("no answer");
   }
   FakeObjectApi api_;
-  OwnerReader reader_{&api_};
+  KindPaths kinds_{&api_};
+  OwnerReader reader_{&api_, &kinds_};
 };
 
 TEST_F(OwnerReaderTest, TheNameOfTheKindInPathsIsAskedForOnce) {

@@ -108,10 +108,10 @@ absl::Status WeekReader::Take(absl::string_view bytes) {
     if (!now_.has_value()) week_.from = stepped->now;
     now_ = week_.to = stepped->now;
     for (const model::Action& action : driver_.Step(stepped->now).actions) {
-      const auto* evict = std::get_if<model::EvictPod>(&action.what);
-      if (evict == nullptr) continue;
-      const auto life = lives_.find(evict->uid);
-      if (life != lives_.end()) life->second.evicted = true;
+      if (const auto* evict = std::get_if<model::EvictPod>(&action.what)) Evicted(evict->uid);
+      if (const auto* set = std::get_if<model::SetSuspended>(&action.what)) {
+        for (const model::Suspendable::Pod& pod : set->object->pods) Evicted(pod.uid);
+      }
     }
     return absl::OkStatus();
   }
@@ -127,6 +127,11 @@ absl::Status WeekReader::Take(absl::string_view bytes) {
     }
   }
   return absl::OkStatus();
+}
+
+void WeekReader::Evicted(const std::string& uid) {
+  const auto life = lives_.find(uid);
+  if (life != lives_.end()) life->second.evicted = true;
 }
 
 bool WeekReader::IsOurs(const model::Pod& pod) const {

@@ -72,6 +72,8 @@ class WeekReader {
   };
 
   void Upserted(const model::Object& object);
+  // Its end is not its own: it, or its successor, would run on.
+  void Evicted(const std::string& uid);
   void Deleted(const model::Delete& gone);
   void PodUpserted(const model::Pod& pod);
   void MakeWay(const std::string& uid, Life& life);

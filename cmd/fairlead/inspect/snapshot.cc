@@ -127,6 +127,7 @@ absl::StatusOr<Snapshot> JudgeOnce(const std::vector<model::ClusterEvent>& event
   core::Options at_once = options;  // the plan shows every eviction, not only the first
   at_once.evictions.max_in_flight = model::kUnlimited;
   at_once.evictions.per_second = 0;
+  at_once.grouping.suspend = false;  // that would take more than one step
   // There is no later step in which gathered demand would be planned.
   at_once.hook.gathering_quiet = at_once.hook.gathering_max = absl::ZeroDuration();
   FAIRLEAD_ASSIGN_OR_RETURN(std::unique_ptr<core::DecisionLoop> loop,

@@ -35,7 +35,9 @@ const char* ActionName(const model::Action& action) {
                                            "read_object",
                                            "write_pod_group",
                                            "set_pod_group",
-                                           "set_kai_status"};
+                                           "set_kai_status",
+                                           "set_suspended",
+                                           "list_suspended"};
   static_assert(std::size(kNames) == std::variant_size_v<decltype(model::Action::what)>);
   return kNames[action.what.index()];
 }
@@ -110,6 +112,11 @@ std::string Describe(const model::Action& action) {
                               model::Key(what.group->meta));
         } else if constexpr (std::is_same_v<T, model::SetPodGroup>) {
           return absl::StrCat("pod group of pod ", what.ns, "/", what.name);
+        } else if constexpr (std::is_same_v<T, model::SetSuspended>) {
+          return absl::StrCat(what.suspended ? "suspend " : "release ", what.object->kind, " ",
+                              model::Key(what.object->ns, what.object->name));
+        } else if constexpr (std::is_same_v<T, model::ListSuspended>) {
+          return absl::StrCat("list suspended objects of kind ", what.kind);
         } else if constexpr (std::is_same_v<T, model::StoreUsage>) {
           return absl::StrCat("store usage in config map ", what.ns, "/", what.name);
         } else {

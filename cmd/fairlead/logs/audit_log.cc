@@ -24,6 +24,17 @@ void AddWhat(JsonWriter& json, const model::EvictPod& evict) {
   json.Field("reason", evict.reason).Field("message", evict.message);
 }
 
+void AddWhat(JsonWriter& json, const model::SetSuspended& set) {
+  const model::Suspendable& object = set.object;
+  json.Field("namespace", object.ns).Field("apiVersion", object.api_version);
+  json.Field("kind", object.kind).Field("name", object.name).Field("uid", object.uid);
+  json.FieldUnlessEmpty("message", object.reason);
+  if (object.pods.empty()) return;
+  json.Key("pods").BeginArray();
+  for (const model::Suspendable::Pod& pod : object.pods) json.String(pod.name);
+  json.EndArray();
+}
+
 void AddWhat(JsonWriter& json, const model::CreateNodeRequest& create) {
   const model::NodeRequest& request = *create.request;
   json.Field("nodeRequest", request.meta.name).Field("instanceType", request.instance_type);
@@ -75,7 +86,10 @@ void AddWhat(JsonWriter& json, const model::DeleteNodeRequest& remove) {
 // Null for actions that are not audited.
 const char* EventOf(const model::Action& action) {
   return std::visit(
-      []<typename T>(const T&) -> const char* {
+      []<typename T>(const T& what) -> const char* {
+        if constexpr (std::is_same_v<T, model::SetSuspended>) {
+          return what.suspended ? "suspend" : "release";
+        }
         if constexpr (std::is_same_v<T, model::EvictPod>) return "evict";
         if constexpr (std::is_same_v<T, model::CreateNodeRequest>) return "provision";
         if constexpr (std::is_same_v<T, model::UpdateNodeRequestStatus>) return "phase";

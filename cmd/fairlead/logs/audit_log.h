@@ -6,6 +6,7 @@
 //   launch, terminate   what a provider is asked for
 //   forget      the machine has gone, and its NodeRequest goes
 //   evict       a pod is evicted, and for what
+//   suspend, release   a workload is suspended instead, and for what; its pods may come again
 //   answer      the API server's or the provider's answer to one of these, by `id`
 //
 // Ownership: of the sink. Thread-safety: one thread. Complexity: O(1) per action; keeps a row per

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+
 namespace fairlead::cmd {
 namespace {
 
@@ -50,6 +52,21 @@ TEST_F(AuditLogTest, AnEvictionAndItsAnswer) {
                   std::string(kTime) + R"("event":"answer","id":3,)"
                                        R"("code":"RESOURCE_EXHAUSTED","message":"budget"})"
                                        "\n"));
+}
+
+TEST_F(AuditLogTest, AWorkloadThatIsSuspendedAndReleased) {
+  model::Suspendable job{"batch/v1", "Job", "ns", "j", "u", "7", "spec.suspend"};
+  Send(4, model::SetSuspended{1, false, job});
+  job.reason = "for workload ns/x";
+  job.pods = {{"j-0", "u-0"}, {"j-1", "u-1"}};
+  Send(3, model::SetSuspended{1, true, job});
+  constexpr char kWhat[] =
+      R"("decision":7,"namespace":"ns","apiVersion":"batch/v1","kind":"Job","name":"j","uid":"u")";
+  EXPECT_THAT(
+      Take(),
+      ElementsAre(absl::StrCat(kTime, R"("event":"release","id":4,)", kWhat, "}\n"),
+                  absl::StrCat(kTime, R"("event":"suspend","id":3,)", kWhat,
+                               R"(,"message":"for workload ns/x","pods":["j-0","j-1"]})", "\n")));
 }
 
 TEST_F(AuditLogTest, AMachineFromItsPurchaseToItsEnd) {

@@ -73,6 +73,7 @@ constexpr absl::string_view kMessages[] = {
 
 constexpr absl::string_view kKeys[] = {"action",
                                        "actions",
+                                       "apiVersion",
                                        "auth",
                                        "bound",
                                        "capacityType",
@@ -115,6 +116,7 @@ constexpr absl::string_view kKeys[] = {"action",
                                        "parts",
                                        "phase",
                                        "pod",
+                                       "pods",
                                        "port",
                                        "priceUsdPerHour",
                                        "problem",
@@ -147,9 +149,9 @@ constexpr absl::string_view kAmountKeys[] = {
     "verdicts", "version"};
 
 // Values of `event` and `level`.
-constexpr absl::string_view kWords[] = {"answer",    "debug",     "error",  "evict",
-                                        "forget",    "info",      "launch", "phase",
-                                        "provision", "terminate", "warning"};
+constexpr absl::string_view kWords[] = {"answer",  "debug",     "error",  "evict",     "forget",
+                                        "info",    "launch",    "phase",  "provision", "release",
+                                        "suspend", "terminate", "warning"};
 
 template <size_t kSize>
 bool IsIn(const absl::string_view (&list)[kSize], absl::string_view text) {

@@ -202,6 +202,14 @@ void LiveView::Note(const model::Action& action, absl::Time now) {
   if (const auto* evict = std::get_if<model::EvictPod>(&action.what)) {
     const std::string& why = evict->message.empty() ? evict->reason : evict->message;
     timeline_.Add({now, "evicted", model::Key(evict->ns, evict->name), why});
+  } else if (const auto* set = std::get_if<model::SetSuspended>(&action.what)) {
+    const model::Suspendable& object = set->object;
+    const std::string name = absl::StrCat(object.kind, " ", model::Key(object.ns, object.name));
+    if (set->suspended) {
+      timeline_.Add({now, "suspended", name, object.reason});
+    } else {
+      timeline_.Add({now, "released", name, "its pods have ended"});
+    }
   } else if (const auto* create = std::get_if<model::CreateNodeRequest>(&action.what)) {
     const model::NodeRequest& request = *create->request;
     phases_[request.meta.name] = Phase::kPending;

@@ -261,6 +261,7 @@ void AddScheduling(const OwnerStats& owner, Filler& out) {
   out.Add("scheduler_queue_incoming_pods_total", loop.pods_backing_off,
           {{"event", "ScheduleAttemptFailure"}, {"queue", "backoff"}});
   out.Add("scheduler_cache_size", owner.totals.assumed_pods, {{"type", "assumed_pods"}});
+  out.Add("fairlead_suspended_workloads", owner.totals.suspended_workloads);
   for (const auto& [reason, pods] : owner.totals.unschedulable_pods) {
     out.Add("scheduler_unschedulable_pods", pods,
             {{"plugin", reason.first}, {"profile", reason.second}});
@@ -466,7 +467,9 @@ const std::vector<MetricInfo>& AllMetrics() {
       {"fairlead_cycles_total", kC, "", "Scheduling cycles."},
       {"fairlead_decision_duration_seconds", kH, "", "Duration of steps that decided."},
       {"fairlead_bindings_total", kC, "", "Bindings decided."},
-      {"fairlead_evictions_total", kC, "", "Evictions sent."},
+      {"fairlead_evictions_total", kC, "", "Pods evicted, or suspended with their workload."},
+      {"fairlead_suspended_workloads", kG, "",
+       "Workloads suspended instead of evicted, until their pods have ended."},
       {"fairlead_hook_steps_total", kC, "", "Steps of the autoscaler."},
       {"fairlead_node_requests_total", kC, "", "Nodes requested."},
       {"fairlead_verdict_writes_total", kC, "", "Verdicts written."},

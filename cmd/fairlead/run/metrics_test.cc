@@ -52,6 +52,7 @@ OwnerStats FullOwner() {
   stats.loop.pods_added = 7;
   stats.loop.pods_backing_off = 3;
   stats.totals.assumed_pods = 6;
+  stats.totals.suspended_workloads = 2;
   stats.loop.preemption_attempts = 3;
   for (const int64_t victims : {1, 3, 65}) stats.loop.preemption_victims.Add(victims);
   stats.loop.scheduling_latency_us.Add(10'000);
@@ -160,6 +161,7 @@ TEST(MetricsTest, DurationsAsKubeSchedulerTellsThem) {
   EXPECT_THAT(text, HasSubstr("scheduler_queue_incoming_pods_total{event="
                               "\"ScheduleAttemptFailure\",queue=\"backoff\"} 3\n"));
   EXPECT_THAT(text, HasSubstr("scheduler_cache_size{type=\"assumed_pods\"} 6\n"));
+  EXPECT_THAT(text, HasSubstr("fairlead_suspended_workloads 2\n"));
 }
 
 // Before the owner's thread has answered, the other statistics are shown.
