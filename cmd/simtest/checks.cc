@@ -19,13 +19,13 @@ using sim::world::Workload;
 
 const std::vector<std::string>& InvariantNames() {
   static const auto* const kNames = new std::vector<std::string>{
-      "caps",       "charge",     "churn",    "claims",   "condition", "cost",      "cover",
-      "devices",    "disruption", "eviction", "gang",     "grant",     "hang",      "kai-status",
-      "leader",     "leak",       "limit",    "liveness", "misplaced", "move",      "overcommit",
-      "parts",      "policy",     "pool",     "preempt",  "process",   "purchase",  "queues",
-      "rate",       "reclaim",    "recount",  "reload",   "retry",     "shard",     "share",
-      "simulation", "spin",       "stale",    "stop",     "storm",     "terminate", "told",
-      "verdict",    "view",       "volumes",  "writers"};
+      "caps",       "charge",     "churn",    "claims",   "condition", "cost",       "cover",
+      "devices",    "disruption", "eviction", "gang",     "grant",     "hang",       "kai-status",
+      "leader",     "leak",       "limit",    "liveness", "misplaced", "move",       "overcommit",
+      "parts",      "policy",     "pool",     "preempt",  "process",   "purchase",   "queues",
+      "rate",       "reclaim",    "recount",  "reload",   "retry",     "shard",      "share",
+      "simulation", "spin",       "stale",    "stop",     "storm",     "suspension", "terminate",
+      "told",       "verdict",    "view",     "volumes",  "writers"};
   return *kNames;
 }
 
@@ -57,6 +57,15 @@ Checks::Checks(const sim::EventQueue* time, absl::Time start, ApiServer* server,
           [this](const std::string& invariant, const std::string& text) { Fail(invariant, text); }),
       shards_(time, [this](const std::string& invariant,
                            const std::string& text) { Fail(invariant, text); }),
+      suspensions_(
+          time, server, truth,
+          [this](const std::string& invariant, const std::string& text) { Fail(invariant, text); },
+          [this](const sim::world::PodFacts& pod, const std::string& why) {
+            OnEviction(pod);
+            CheckGangEviction(pod, why);
+            OnEvictionFor(pod, why);
+            CheckServed(pod, why);
+          }),
       held_since_(start) {
   server->Listen([this](const ApiServer::Commit& commit) { OnCommit(commit); });
 }
@@ -272,6 +281,7 @@ void Checks::EverySecond() {
   CheckReopened();
   CheckBonds();
   CheckDoubtfulRequests();
+  suspensions_.EverySecond(std::max(disturbed_until_, refused_until_) + kRecovery);
 }
 
 void Checks::NoteBindings(const core::View& view) {

@@ -83,6 +83,8 @@
 //     leader       there is one, and it is not one whose deciding thread has stood still for kHung
 //                  while nothing else was wrong
 //     grant        no guest is told a node that has taken no pods for kKnown
+//     suspension   suspension_checks.h: at any time what is written to Jobs; none is suspended for
+//                  longer than kSuspended
 //     told         a group that waits, and does not share GPUs, has a code within kTold, at any
 //                  time
 //     preempt      a lone pod that may evict lone pods of lower priority in its queue, and would
@@ -137,6 +139,7 @@
 #include "cmd/simtest/machine_checks.h"
 #include "cmd/simtest/pool_checks.h"
 #include "cmd/simtest/shard_checks.h"
+#include "cmd/simtest/suspension_checks.h"
 #include "cmd/simtest/volume_checks.h"
 #include "core/decision_loop.h"
 #include "sim/event_queue.h"
@@ -284,6 +287,8 @@ class Checks {
   int64_t CountMove(const sim::world::PodRow& pod, const std::string& actor);
   void CheckClaim(const sim::world::Json& before, const sim::world::Json& after,
                   const std::string& actor);
+  // It is to make way for a workload that waits.
+  void CheckServed(const sim::world::PodFacts& pod, const std::string& why);
   // What a pod is told that is evicted with its gang.
   void CheckGangEviction(const sim::world::PodFacts& pod, const std::string& why);
   void CheckNoneSucceeded(const sim::world::PodFacts& pod, const std::string& why);
@@ -339,6 +344,7 @@ class Checks {
   VolumeChecks volumes_;
   KaiStatusChecks kai_;
   ShardChecks shards_;
+  SuspensionChecks suspensions_;
 
   std::string holder_;
   absl::Time held_since_, writers_excused_until_ = absl::InfinitePast();

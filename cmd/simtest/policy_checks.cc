@@ -48,7 +48,8 @@ std::string Checks::OverLimitText(const std::string& name, const Amounts& more) 
 void Checks::CheckLimits() {
   const absl::Time known = KnownSince();
   for (auto it = over_limit_.begin(); it != over_limit_.end();) {
-    const auto& [name, over] = *it;
+    auto& [name, over] = *it;
+    if (suspensions_.EndsPodsOf(name)) over.since = time_->now();
     const std::string text = OverLimitText(name, over.requests);
     if (text.empty() || truth_->PolicyChangedAt(name) >= std::min(known, over.since - kKnown)) {
       it = over_limit_.erase(it);

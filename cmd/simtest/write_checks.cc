@@ -172,6 +172,7 @@ void Checks::OnWrite(const ApiServer::Commit& commit) {
     }
   }
   CheckBlind(commit);
+  suspensions_.OnWrite(commit);
   if (commit.type == ResourceType::kResourceClaims) devices_.OnClaim(commit, KnownSince());
   volumes_.OnWrite(commit, KnownSince());
   kai_.OnWrite(commit, time_->now() > std::max(disturbed_until_, refused_until_) + kRecovery);
@@ -235,6 +236,10 @@ void Checks::CheckClaim(const Json& before, const Json& after, const std::string
   if (absl::StartsWith(why, "Moved (consolidation)")) {
     CheckMove(after, actor);
   }
+  CheckServed(pod, why);
+}
+
+void Checks::CheckServed(const sim::world::PodFacts& pod, const std::string& why) {
   const absl::Time now = time_->now();
   for (const Workload& workload : truth_->Waiting()) {
     served_at_[workload.key] = now;
@@ -244,9 +249,8 @@ void Checks::CheckClaim(const Json& before, const Json& after, const std::string
   for (const auto& [key, last] : served_at_) {
     if (!absl::StrContains(why, absl::StrCat("for workload ", key, " of"))) continue;
     if (now - last <= kServed || now <= disturbed_until_ + kRecovery) continue;
-    Fail("eviction",
-         absl::StrCat("pod ", TextAt(after, {"metadata", "name"}), " is told \"", why, "\", and ",
-                      key, " has not waited for ", absl::FormatDuration(now - last)));
+    Fail("eviction", absl::StrCat("pod ", pod.name, " is told \"", why, "\", and ", key,
+                                  " has not waited for ", absl::FormatDuration(now - last)));
   }
 }
 
@@ -300,6 +304,8 @@ void Checks::CheckBlind(const ApiServer::Commit& commit) {
              !sim::world::ReadPod(*commit.before).terminating &&
              (commit.after == nullptr || sim::world::ReadPod(*commit.after).terminating)) {
     what = "evicts a pod";
+  } else if (SuspensionChecks::Suspends(commit)) {
+    what = "suspends a workload";
   } else if (commit.type == ResourceType::kNodes && commit.after != nullptr &&
              sim::world::ReadNode(*commit.after).removing &&
              !sim::world::ReadNode(*commit.before).removing) {

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/json_writer.h"
 #include "sim/world/api_json.h"
 #include "sim/world/api_protobuf.h"
@@ -113,9 +114,10 @@ kube::HttpResponse ObjectResponse(int status, const ApiRequest& request, const A
 }
 
 ApiError Lister::Collect(const ApiRequest& request, std::vector<ObjectPtr>& out) const {
-  if (!request.Query("labelSelector").empty()) {
-    return NotImplementedError("labelSelector of lists");
-  }
+  // "key=value".
+  const std::vector<std::string> label =
+      absl::StrSplit(request.Query("labelSelector"), '=', absl::SkipEmpty());
+  if (!label.empty() && label.size() != 2) return NotImplementedError("labelSelector of lists");
   const std::string wanted = request.Query("resourceVersion");
   uint64_t version = 0;
   if (!wanted.empty() && !absl::SimpleAtoi(wanted, &version)) {
@@ -129,6 +131,9 @@ ApiError Lister::Collect(const ApiRequest& request, std::vector<ObjectPtr>& out)
   const std::string prefix = request.ns.empty() ? "" : absl::StrCat(request.ns, "/");
   for (const auto& [key, object] : store_->All(request.row->type)) {
     if (!absl::StartsWith(key, prefix)) continue;
+    if (!label.empty() && TextAt(object->json(), {"metadata", "labels", label[0]}) != label[1]) {
+      continue;
+    }
     if (selector.Matches(object->json())) out.push_back(object);
   }
   return {};

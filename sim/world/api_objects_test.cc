@@ -627,6 +627,28 @@ TEST_F(ApiObjectsTest, UidsAreNeverGivenTwice) {
   EXPECT_EQ(uids.size(), 3u);
 }
 
+TEST_F(ApiObjectsTest, AListOfALabel) {
+  Json other = PodJson("b");
+  other["metadata"]["labels"]["team/x"] = "red";
+  world_.Create(ResourceType::kPods, PodJson("a"));
+  world_.Create(ResourceType::kPods, other);
+  const auto names = [&](const std::string& query) {
+    const Json list = world_.Call("GET", absl::StrCat(kPodsPath, "?labelSelector=", query)).body;
+    std::vector<std::string> found;
+    for (const Json& pod : list.at("items")) found.push_back(pod["metadata"]["name"]);
+    return found;
+  };
+  EXPECT_THAT(names("team%2Fx%3Dred"), ElementsAre("b"));
+  EXPECT_THAT(names("team%2Fx%3Dblue"), IsEmpty());
+  EXPECT_EQ(world_.Call("GET", absl::StrCat(kPodsPath, "?labelSelector=team")).status, 501);
+}
+
+TEST_F(ApiObjectsTest, AGroupTellsItsVersion) {
+  EXPECT_EQ(world_.Call("GET", "/apis/batch").body["preferredVersion"]["groupVersion"], "batch/v1");
+  EXPECT_EQ(world_.Call("GET", "/apis/ray.io").status, 404);
+  EXPECT_EQ(world_.Call("GET", "/apis/bat").status, 404);
+}
+
 TEST_F(ApiObjectsTest, WhatIsNotImplementedIsRemembered) {
   EXPECT_THAT(world_.server.unimplemented(), IsEmpty());
   EXPECT_EQ(world_.Call("GET", "/apis/apps/v1/deployments").status, 501);

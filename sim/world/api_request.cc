@@ -79,6 +79,13 @@ std::optional<std::string> DiscoveredGroup(const kube::HttpRequest& request) {
   return absl::StrCat(Unescape(parts[1], false), "/", Unescape(parts[2], false));
 }
 
+std::optional<std::string> AskedGroup(const kube::HttpRequest& request) {
+  if (request.method != "GET") return std::nullopt;
+  const std::vector<std::string> parts = absl::StrSplit(request.path, '/', absl::SkipEmpty());
+  if (parts.size() != 2 || parts[0] != "apis") return std::nullopt;
+  return Unescape(parts[1], false);
+}
+
 std::optional<ApiRequest> ParseRequest(const kube::HttpRequest& request) {
   ApiRequest out;
   const absl::string_view whole = request.path;

@@ -29,6 +29,8 @@ struct ApiRequest {
 // "batch/v1" of GET /apis/batch/v1, by which clients learn how its kinds are called in paths.
 // Nothing: the request is another one.
 std::optional<std::string> DiscoveredGroup(const kube::HttpRequest& request);
+// The group of which a GET asks for the versions.
+std::optional<std::string> AskedGroup(const kube::HttpRequest& request);
 
 // Nothing if the path names no type of ours.
 std::optional<ApiRequest> ParseRequest(const kube::HttpRequest& request);

@@ -47,6 +47,15 @@ kube::HttpResponse Discovery(const std::string& group_version) {
                               {"resources", resources}});
 }
 
+kube::HttpResponse GroupDiscovery(const std::string& group) {
+  const std::string version(VersionOf(group));
+  if (version.empty()) return Discovery(group);
+  return StatusResponse(200, {{"kind", "APIGroup"},
+                              {"apiVersion", "v1"},
+                              {"name", group},
+                              {"preferredVersion", {{"groupVersion", version}}}});
+}
+
 Json DeletedStatus(const ApiObject& object) {
   Json status = SuccessStatus(200);
   status.erase("code");
@@ -253,6 +262,7 @@ ApiServer::~ApiServer() = default;
 
 kube::HttpResponse ApiServer::Handle(const kube::HttpRequest& request, absl::string_view client) {
   if (const std::optional<std::string> group = DiscoveredGroup(request)) return Discovery(*group);
+  if (const std::optional<std::string> group = AskedGroup(request)) return GroupDiscovery(*group);
   const std::optional<ApiRequest> target = ParseRequest(request);
   if (!target.has_value() || target->QueryIsTrue("watch")) return impl_->Unimplemented(request);
   for (const auto& hurry : hurries_) hurry(request);

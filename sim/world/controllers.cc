@@ -28,6 +28,7 @@ Controllers::Controllers(EventQueue* time, ApiServer* server, uint64_t seed)
     : time_(time), server_(server), random_(seed) {
   server->Listen([this](const ApiServer::Commit& commit) {
     if (commit.type == ResourceType::kPods) OnPod(commit);
+    if (commit.type == ResourceType::kJobs && commit.after != nullptr) OnJobObject(*commit.after);
     if (commit.type == ResourceType::kPodGroups && commit.before == nullptr) OnGroup(*commit.after);
   });
 }
@@ -51,25 +52,47 @@ void Controllers::AddJob(const Operation& operation) {
   Wake(name, absl::Milliseconds(random_.Between(1, 200)));
 }
 
+ResourceType Controllers::OwnerType(const Job& job) {
+  if (job.stateful) return ResourceType::kStatefulSets;
+  return job.deployment ? ResourceType::kReplicaSets : ResourceType::kJobs;
+}
+
 // Pods are only told apart from those of other jobs by their owner.
 void Controllers::CreateOwner(const std::string& name, Job& job) {
-  Json object = {
-      {"apiVersion", "batch/v1"},
-      {"kind", "Job"},
-      {"metadata",
-       {{"name", name},
-        {"namespace", job.ns},
-        {"annotations",
-         {{"kai.scheduler/batch-min-member", absl::StrCat(job.fields.Number("min", 1))}}}}},
-      {"spec", {{"parallelism", job.wanted}, {"completions", job.wanted}}}};
-  server_->Create(ResourceType::kJobs, std::move(object), kControllerActor).IgnoreError();
-  const Json* made = server_->Find(ResourceType::kJobs, job.ns, name);
+  const ResourceRow& row = RowOf(OwnerType(job));
+  Json object = {{"apiVersion", std::string(row.group_version)},
+                 {"kind", std::string(row.kind)},
+                 {"metadata", {{"name", name}, {"namespace", job.ns}}}};
+  if (job.deployment) {
+    object["spec"] = {{"replicas", job.wanted},
+                      {"selector", {{"matchLabels", {{"sim/job", JobLabel(name)}}}}}};
+  } else {
+    object["metadata"]["annotations"]["kai.scheduler/batch-min-member"] =
+        absl::StrCat(job.fields.Number("min", 1));
+    object["spec"] = {{"parallelism", job.wanted}, {"completions", job.wanted}};
+  }
+  server_->Create(row.type, std::move(object), kControllerActor).IgnoreError();
+  const Json* made = server_->Find(row.type, job.ns, name);
   if (made != nullptr) job.uid = TextAt(*made, {"metadata", "uid"});
+}
+
+void Controllers::OnJobObject(const Json& object) {
+  const std::string name = TextAt(object, {"metadata", "name"});
+  const auto found = jobs_.find(name);
+  if (found == jobs_.end() || found->second.uid != TextAt(object, {"metadata", "uid"})) return;
+  Wake(name, absl::Milliseconds(found->second.fields.Number("suspend_ms", 20)));
+}
+
+bool Controllers::IsSuspended(const std::string& name, const Job& job) const {
+  if (job.deployment || job.uid.empty() || job.fields.Text("suspend") == "ignored") return false;
+  const Json* object = server_->Find(ResourceType::kJobs, job.ns, name);
+  return object != nullptr && object->contains("spec") &&
+         (*object)["spec"].value("suspend", Json()) == Json(true);
 }
 
 void Controllers::RemoveOwner(const std::string& name, const Job& job) {
   if (job.uid.empty()) return;
-  server_->Remove(ResourceType::kJobs, job.ns, name, kControllerActor).IgnoreError();
+  server_->Remove(OwnerType(job), job.ns, name, kControllerActor).IgnoreError();
   CollectGroups(job.ns, job.uid);
 }
 
@@ -78,9 +101,14 @@ void Controllers::OnGroup(const Json& group) {
   const auto owners = group["metadata"].find("ownerReferences");
   if (owners == group["metadata"].end() || owners->empty()) return;
   const std::string ns = TextAt(group, {"metadata", "namespace"});
-  const Json* owner = server_->Find(ResourceType::kJobs, ns, TextAt(owners->front(), {"name"}));
+  const std::string name = TextAt(owners->front(), {"name"});
   const std::string uid = TextAt(owners->front(), {"uid"});
-  if (owner == nullptr || TextAt(*owner, {"metadata", "uid"}) != uid) CollectGroups(ns, uid);
+  for (const ResourceType type :
+       {ResourceType::kJobs, ResourceType::kReplicaSets, ResourceType::kStatefulSets}) {
+    const Json* owner = server_->Find(type, ns, name);
+    if (owner != nullptr && TextAt(*owner, {"metadata", "uid"}) == uid) return;
+  }
+  CollectGroups(ns, uid);
 }
 
 void Controllers::CollectGroups(const std::string& ns, const std::string& owner_uid) {
@@ -120,8 +148,12 @@ void Controllers::Scale(const std::string& name, int64_t pods) {
     const int64_t minimum = std::min(pods, found->second.fields.Number("min", 1));
     server_
         ->Modify(
-            ResourceType::kJobs, found->second.ns, name,
+            OwnerType(found->second), found->second.ns, name,
             [&](Json& changed) {
+              if (found->second.deployment) {
+                changed["spec"]["replicas"] = pods;
+                return absl::OkStatus();
+              }
               changed["spec"]["parallelism"] = changed["spec"]["completions"] = pods;
               changed["metadata"]["annotations"]["kai.scheduler/batch-min-member"] =
                   absl::StrCat(minimum);
@@ -131,6 +163,26 @@ void Controllers::Scale(const std::string& name, int64_t pods) {
         .IgnoreError();
   }
   Wake(name, absl::Milliseconds(50));
+}
+
+void Controllers::SetSuspended(const std::string& name, bool suspended) {
+  const auto found = jobs_.find(name);
+  if (found == jobs_.end() || found->second.uid.empty() || found->second.deployment) return;
+  server_
+      ->Modify(
+          ResourceType::kJobs, found->second.ns, name,
+          [suspended](Json& changed) {
+            changed["spec"]["suspend"] = suspended;
+            changed["metadata"].erase("labels");
+            return absl::OkStatus();
+          },
+          kControllerActor)
+      .IgnoreError();
+}
+
+void Controllers::Suspend(const std::string& name, absl::Duration lasting) {
+  SetSuspended(name, true);
+  time_->After(lasting, [this, name] { SetSuspended(name, false); });
 }
 
 void Controllers::AddBudget(const std::string& name, int64_t min_available,
@@ -200,6 +252,7 @@ void Controllers::Reconcile(const std::string& name) {
     return;
   }
   int64_t wanted = job.deployment ? job.wanted : job.wanted - succeeded;
+  if (IsSuspended(name, job)) wanted = 0;
   const auto gap = absl::Milliseconds(job.fields.Number("gap_ms"));
   if (gap > absl::ZeroDuration() && wanted > static_cast<int64_t>(live.size()) + 1) {
     wanted = static_cast<int64_t>(live.size()) + 1;
@@ -251,13 +304,14 @@ void Controllers::CreatePod(const std::string& name, Job& job) {
     object["metadata"]["labels"]["kai.scheduler/subgroup-name"] = SmallestPart(job, parts);
   }
   object["metadata"]["ownerReferences"] =
-      Json::array({{{"apiVersion", "batch/v1"},
+      Json::array({{{"apiVersion", std::string(RowOf(OwnerType(job)).group_version)},
                     {"kind", job.stateful     ? "StatefulSet"
                              : job.deployment ? "ReplicaSet"
                                               : "Job"},
                     {"name", name},
                     {"uid", job.uid.empty() ? absl::StrCat("owner-", name) : job.uid},
                     {"controller", true}}});
+  if (!job.uid.empty() && !job.deployment) object["spec"]["restartPolicy"] = "Never";
   ++created_;
   server_->Create(ResourceType::kPods, std::move(object), kControllerActor).IgnoreError();
 }

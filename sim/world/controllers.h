@@ -30,10 +30,15 @@ class Controllers {
   //   pods   how many, one after the other where there is a gap_ms; kind: job | deployment |
   //          stateful (a deployment)
   //   grouping: none | own (the group first) | late (the pod-grouper, `late_ms` after each pod) |
-  //          owners (the program groups the pods by the Job object, whose annotation says `min`)
+  //          owners (the program groups the pods by an object that owns them: of a job a Job, whose
+  //          annotation says `min`)
+  //   suspend: ignored (of a Job: its controller does not look at spec.suspend) | `suspend_ms`: how
+  //          late it looks
   void AddJob(const Operation& operation);
   void DeleteJob(const std::string& job);
   void Scale(const std::string& job, int64_t pods);
+  // Its user holds the pods of a Job back for so long, and takes Fairlead's mark off it.
+  void Suspend(const std::string& job, absl::Duration lasting);
   // PodDisruptionBudget over the pods of a job. `unhealthy`: its unhealthyPodEvictionPolicy; empty:
   // none.
   void AddBudget(const std::string& job, int64_t min_available, const std::string& unhealthy);
@@ -49,10 +54,15 @@ class Controllers {
     int64_t wanted = 0, succeeded = 0, next_number = 0;
     bool deployment = false, stateful = false, late_group = false, scheduled = false;
     std::set<std::string> pods;  // names
-    std::string uid;             // of the Job object; empty: there is none
+    std::string uid;             // of the object that owns them; empty: there is none
     int64_t min_available = -1;
   };
   void OnPod(const ApiServer::Commit& commit);
+  void OnJobObject(const Json& object);
+  // Its object says that its pods are held back: they are deleted, and no others are made.
+  [[nodiscard]] bool IsSuspended(const std::string& name, const Job& job) const;
+  [[nodiscard]] static ResourceType OwnerType(const Job& job);
+  void SetSuspended(const std::string& name, bool suspended);
   void OnGroup(const Json& group);
   void Wake(const std::string& name, absl::Duration delay);
   void Reconcile(const std::string& name);

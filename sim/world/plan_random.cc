@@ -17,6 +17,7 @@
 #include "sim/world/plan_faults.h"
 #include "sim/world/plan_guests.h"
 #include "sim/world/plan_kai.h"
+#include "sim/world/plan_owners.h"
 #include "sim/world/plan_pools.h"
 #include "sim/world/plan_shards.h"
 #include "sim/world/plan_volumes.h"
@@ -31,10 +32,10 @@ constexpr int64_t kMicroPerUsd = 1'000'000;
 // Families that are drawn apart from all others.
 constexpr char kDevices[] = "devices", kVolumes[] = "volumes", kGuests[] = "guests",
                kCapacity[] = "capacity", kPools[] = "pools", kKaiStatus[] = "kai-status",
-               kShards[] = "shards";
+               kShards[] = "shards", kOwners[] = "owners";
 bool IsDrawnApart(absl::string_view family) {
   constexpr absl::string_view kApart[] = {kDevices, kVolumes,   kGuests, kCapacity,
-                                          kPools,   kKaiStatus, kShards};
+                                          kPools,   kKaiStatus, kShards, kOwners};
   return std::find(std::begin(kApart), std::end(kApart), family) != std::end(kApart);
 }
 // The others are told all the time, by corners.
@@ -71,6 +72,7 @@ class Generator : PlanTenants {
     pools_ = DrawApart(kPools, families, DrawsPools(seed));
     // A guest's scheduler asks one process about all pods.
     shards_ = !guests_ && DrawApart(kShards, families, DrawsShards(seed));
+    owners_ = !guests_ && !shards_ && DrawApart(kOwners, families, DrawsOwners(seed));
     DrawLater(seed, families);
     for (const std::string& family : by_chance) {
       if (OneIn(3)) families_.insert(family);
@@ -117,6 +119,7 @@ class Generator : PlanTenants {
     if (pools_) AddPools(plan_.seed, has_corners_, plan_);
     if (kai_status_) AddKaiStatus(plan_.seed, has_corners_, plan_);
     if (shards_) AddShards(plan_.seed, plan_);
+    if (owners_) AddOwners(plan_.seed, has_corners_, plan_);
     std::stable_sort(plan_.operations.begin(), plan_.operations.end(),
                      [](const Operation& a, const Operation& b) { return a.at_ms < b.at_ms; });
     if (guests_) AddGuests(plan_.seed, plan_);
@@ -379,18 +382,18 @@ class Generator : PlanTenants {
 
   std::set<std::string, std::less<>> later_;
   bool devices_ = false, volumes_ = false, guests_ = false, capacity_ = false, pools_ = false,
-       kai_status_ = false, shards_ = false;
+       kai_status_ = false, shards_ = false, owners_ = false;
 };
 
 }  // namespace
 
 const std::vector<std::string>& FaultFamilies() {
   static const auto* const kFamilies = new std::vector<std::string>{
-      "answers",    "bonds",   "budgets",   "capacity", "classes", "clock",  "cloud",
-      "crash",      "demand",  "devices",   "foreign",  "groups",  "guests", "hostile",
-      "kai-status", "kubelet", "half-open", "labels",   "lease",   "names",  "network",
-      "nodes",      "odd",     "points",    "pools",    "queues",  "reload", "search",
-      "shards",     "shares",  "stop",      "tenants",  "volumes", "watch"};
+      "answers",    "bonds",   "budgets",   "capacity", "classes", "clock",   "cloud",
+      "crash",      "demand",  "devices",   "foreign",  "groups",  "guests",  "hostile",
+      "kai-status", "kubelet", "half-open", "labels",   "lease",   "names",   "network",
+      "nodes",      "odd",     "owners",    "points",   "pools",   "queues",  "reload",
+      "search",     "shards",  "shares",    "stop",     "tenants", "volumes", "watch"};
   return *kFamilies;
 }
 

@@ -21,6 +21,7 @@
 //   guests    plan_guests.h; one world in six if many families are named
 //   shards    plan_shards.h; one world in eight if many families are named
 //   kai-status  plan_kai.h; one world in five if many families are named
+//   owners    plan_owners.h; one world in six if many families are named, not with guests or shards
 //
 // Thread-safety: pure functions. Determinism: same seed and families, same plan.
 #pragma once

@@ -1,5 +1,7 @@
 #include "sim/world/resource_types.h"
 
+#include "absl/strings/match.h"
+#include "absl/strings/strip.h"
 #include "base/check.h"
 
 namespace fairlead::sim::world {
@@ -82,6 +84,16 @@ std::vector<const ResourceRow*> RowsOf(absl::string_view group_version) {
     if (row.group_version == group_version) found.push_back(&row);
   }
   return found;
+}
+
+absl::string_view VersionOf(absl::string_view group) {
+  for (const ResourceRow& row : kRows) {
+    absl::string_view version = row.group_version;
+    if (absl::ConsumePrefix(&version, group) && absl::StartsWith(version, "/")) {
+      return row.group_version;
+    }
+  }
+  return "";
 }
 
 }  // namespace fairlead::sim::world

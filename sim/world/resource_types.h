@@ -62,5 +62,7 @@ const ResourceRow& RowOf(ResourceType type);
 const ResourceRow* FindRow(absl::string_view group_version, absl::string_view plural);
 // Of that group and version; empty: the server does not serve it.
 std::vector<const ResourceRow*> RowsOf(absl::string_view group_version);
+// "batch/v1" of "batch"; empty: the server does not serve the group.
+absl::string_view VersionOf(absl::string_view group);
 
 }  // namespace fairlead::sim::world

@@ -18,6 +18,7 @@ const std::vector<std::string>& TenantVerbs() {
                                                                  "job",
                                                                  "delete-job",
                                                                  "scale-job",
+                                                                 "suspend-job",
                                                                  "budget",
                                                                  "queue",
                                                                  "change-queue",
@@ -85,6 +86,9 @@ bool Tenants::DoWorkload(const Operation& operation) {
     parts_.controllers->DeleteJob(operation.Text("name"));
   } else if (verb == "scale-job") {
     parts_.controllers->Scale(operation.Text("name"), operation.Number("pods"));
+  } else if (verb == "suspend-job") {
+    parts_.controllers->Suspend(operation.Text("name"),
+                                absl::Milliseconds(operation.Number("for_ms", 10'000)));
   } else if (verb == "budget") {
     parts_.controllers->AddBudget(operation.Text("name"), operation.Number("min"),
                                   operation.Text("unhealthy"));

@@ -5,7 +5,7 @@
 //   node-gpus, label-node                                    what it has of GPUs; key value
 //   class, delete-class                                      PriorityClasses; one that is there is
 //                                                            deleted and made again
-//   job, delete-job, scale-job, budget                       through Controllers
+//   job, delete-job, scale-job, suspend-job, budget          through Controllers
 //   queue, change-queue, delete-queue                        change-queue replaces the spec
 //   group, change-group, delete-group
 //   label-pods, annotate-pods, delete-pods                   of a job, or one pod
