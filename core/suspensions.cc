@@ -206,15 +206,18 @@ bool Suspensions::FindOwner(Row& row, absl::Time now) {
   const bool busy = std::any_of(rows_.begin(), rows_.end(), [&](const auto& other) {
     return other.second.object.uid == grouping->suspendable.uid;
   });
-  const absl::StatusOr<Json>& read = row.objects.at(grouping->suspendable.Text());
-  if (busy || !MaySuspend(*read, grouping->suspendable.uid, grouping->suspend)) return false;
+  const auto read = row.objects.find(grouping->suspendable.Text());
+  if (busy || read == row.objects.end() || !read->second.ok() ||
+      !MaySuspend(*read->second, grouping->suspendable.uid, grouping->suspend)) {
+    return false;
+  }
   row.object = grouping->suspendable;
   row.path = grouping->suspend;
   if (grouping->kind == grouping::Grouping::Kind::kGroup) {
     row.group = model::Key(row.pod.ns, grouping->group.meta.name);
   }
   Enter(row, Phase::kSuspend, now);
-  row.read = *read;
+  row.read = *std::move(read->second);
   row.objects.clear();
   return true;
 }
@@ -224,7 +227,6 @@ bool Suspensions::ReadBeforeSuspending(Row& row, const absl::StatusOr<Json>& obj
                                        absl::Time now) {
   if (!object.ok()) return false;
   if (HasOurMark(*object) && IsTrue(*object, row.path)) {
-    ++count_;
     Enter(row, Phase::kEnding, now);
     return true;
   }
@@ -275,7 +277,6 @@ void Suspensions::Written(uint64_t number, const absl::Status& status, absl::Tim
       row.done = true;
       return;
     }
-    ++count_;
     Enter(row, Phase::kEnding, now);
     return;
   }

@@ -92,8 +92,6 @@ class Suspensions {
   [[nodiscard]] std::string HeldBy(const model::Pod& pod) const;
   // Suspended, or perhaps, and not released.
   [[nodiscard]] size_t suspended() const;
-  // Since the start.
-  [[nodiscard]] int64_t count() const { return count_; }
 
  private:
   enum class Phase : uint8_t {
@@ -174,7 +172,6 @@ class Suspensions {
   std::map<std::string, std::string> held_;  // PodGroups, by key -> why
   std::vector<KindRow> kinds_;               // to be listed
   uint64_t next_ = 1;
-  int64_t count_ = 0;
   absl::Time wake_at_ = absl::InfiniteFuture();
 };
 
