@@ -59,24 +59,24 @@ std::vector<PreemptionAsks::Question> DecisionLoop::Impl::QuestionsAbout(
   }
   const state::WorkloadId heir =
       FindHeir({cycle.evictions[from].for_workload, Evictions::Cause::kWaiting});
-  std::map<state::PodClassId, std::map<std::string, state::NodeId>> nodes;
+  std::map<state::PodClassId, std::map<std::string, state::NodeId>> nodes_of;
   for (const engine::Waiting& entry : cycle.waiting) {
     if (entry.workload != heir) continue;
     for (const engine::Waiting::PodPromise& promise : entry.pods) {
       const state::PodRecord& pod = state.pod(promise.pod);
       if (!victims.contains(promise.node) || !preemption_asks.Concerns(pod.pod_class)) continue;
-      if (nodes[pod.pod_class].empty()) {
+      if (nodes_of[pod.pod_class].empty()) {
         PreemptionAsks::Question& question = questions.emplace_back();
         question.preemptor = pod.pod_class;
         question.ns = pod.ns;
         question.name = pod.name;
         question.uid = pod.uid;
       }
-      nodes[pod.pod_class].emplace(state.node(promise.node).name(), promise.node);
+      nodes_of[pod.pod_class].emplace(state.node(promise.node).name(), promise.node);
     }
   }
   for (PreemptionAsks::Question& question : questions) {
-    for (const auto& [name, node] : nodes[question.preemptor]) {
+    for (const auto& [name, node] : nodes_of[question.preemptor]) {
       question.nodes.push_back(name);
       question.victims.push_back(victims[node]);
     }

@@ -127,12 +127,11 @@ bool Suspensions::MayTake(const std::vector<model::EvictPod>& pods) const {
   });
 }
 
-bool Suspensions::IsWhole(const Row& row) const {
-  const auto first = std::find_if(row.pods.begin(), row.pods.end(),
-                                  [&](const auto& pod) { return Find(pod) != state::kNoId; });
-  if (first == row.pods.end()) return false;
-  const state::WorkloadId workload = state_.pod(Find(*first)).workload;
-  return workload != state::kNoId && AllGo(workload, row.pods);
+bool Suspensions::MayStillTake(const Row& row) const {
+  std::vector<model::EvictPod> there;
+  std::copy_if(row.pods.begin(), row.pods.end(), std::back_inserter(there),
+               [&](const auto& pod) { return Find(pod) != state::kNoId; });
+  return !there.empty() && MayTake(there);
 }
 
 bool Suspensions::IsWorkload(const grouping::Grouping& grouping, const Row& row) const {
@@ -363,8 +362,8 @@ void Suspensions::Evict(Row& row, absl::Time now, Progress& progress) const {
 }
 
 bool Suspensions::Suspend(uint64_t number, Row& row, absl::Time now, Progress& progress) {
-  const bool whole = IsWhole(row);
-  if (!row.hopeless && whole && now < row.since + kStops) {
+  const bool may = MayStillTake(row);
+  if (!row.hopeless && may && now < row.since + kStops) {
     WakeAt(row.since + kStops);
     Write(number, row, /*suspended=*/true, now, progress.actions);
     return false;

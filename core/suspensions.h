@@ -135,8 +135,8 @@ class Suspensions {
   [[nodiscard]] bool AllGo(state::WorkloadId workload,
                            const std::vector<model::EvictPod>& pods) const;
   [[nodiscard]] bool MayTake(const std::vector<model::EvictPod>& pods) const;
-  // Its pods are still one workload, and all of it that holds a node.
-  [[nodiscard]] bool IsWhole(const Row& row) const;
+  // What was true when its pods were taken still is.
+  [[nodiscard]] bool MayStillTake(const Row& row) const;
   // The group that owners say is the workload of these pods.
   [[nodiscard]] bool IsWorkload(const grouping::Grouping& grouping, const Row& row) const;
   [[nodiscard]] bool HasOurMark(const Json& object) const;

@@ -104,10 +104,10 @@ class OwnersServer {
   int64_t version_ = 100;
 };
 
-constexpr char kGang[] =
+constexpr char kJobOfTwo[] =
     R"({"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","namespace":"ns","uid":"u-j",)"
     R"("annotations":{"kai.scheduler/batch-min-member":"2"}},"spec":{"parallelism":2}})";
-constexpr char kGroup[] = "pg-j-u-j";
+constexpr char kGroupOfTwo[] = "pg-j-u-j";
 
 class SuspensionsTest : public DecisionLoopTest {
  protected:
@@ -144,14 +144,14 @@ class SuspensionsTest : public DecisionLoopTest {
     return pod;
   }
   void PutGang(int32_t minimum = 2) {
-    server_.Put(kGang);
-    model::PodGroup group = MakeGroup("ns", kGroup, "q", minimum);
+    server_.Put(kJobOfTwo);
+    model::PodGroup group = MakeGroup("ns", kGroupOfTwo, "q", minimum);
     group.meta.uid = "u-group";
     group.priority_class_name = "low";
     Put(group);
     for (const std::string name : {"a", "b"}) {
       model::Pod pod = OfJob(name, 4);
-      pod.meta.annotations.Set(model::kPodGroupAnnotation, kGroup);
+      pod.meta.annotations.Set(model::kPodGroupAnnotation, kGroupOfTwo);
       pods_[name] = pod;
       Put(pod);
     }
@@ -279,7 +279,7 @@ TEST_F(SuspensionsTest, WhatABudgetSelectsIsEvicted) {
 }
 
 TEST_F(SuspensionsTest, APodGroupThatOwnersDoNotMakeIsEvicted) {
-  server_.Put(kGang);
+  server_.Put(kJobOfTwo);
   model::PodGroup group = MakeGroup("ns", "mine", "q", 2);
   group.priority_class_name = "low";
   Put(group);
@@ -520,7 +520,7 @@ TEST_F(SuspensionsTest, ItIsOffWithoutGroupingAndBySetting) {
 TEST_F(SuspensionsTest, PodsThatWaitAreHeldBackUntilItIsReleased) {
   PutGang(/*minimum=*/1);
   model::Pod more = OfJob("c", 1);
-  more.meta.annotations.Set(model::kPodGroupAnnotation, kGroup);
+  more.meta.annotations.Set(model::kPodGroupAnnotation, kGroupOfTwo);
   more.node_name.clear();
   more.phase = model::PodPhase::kPending;
   Put(more);

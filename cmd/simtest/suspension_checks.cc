@@ -13,6 +13,7 @@ namespace fairlead::simtest {
 using sim::world::ApiServer;
 using sim::world::Json;
 using sim::world::ResourceType;
+using sim::world::TextAt;
 
 namespace {
 
@@ -46,7 +47,13 @@ void SuspensionChecks::CheckSuspension(const Json& job) {
       TextAt(job, {"metadata", "annotations", model::kSuspendedByAnnotation}).empty()) {
     fail_(kInvariant, absl::StrCat(NameOf(job), " is suspended without a mark"));
   }
-  if (server_->Find(ResourceType::kPodDisruptionBudgets, ns, name) != nullptr) {
+  const Json* budget = server_->Find(ResourceType::kPodDisruptionBudgets, ns, name);
+  absl::Time created = time_->now();
+  if (budget != nullptr) {
+    absl::ParseTime(absl::RFC3339_full, TextAt(*budget, {"metadata", "creationTimestamp"}),
+                    &created, nullptr);
+  }
+  if (time_->now() - created > kBudgetKnown) {
     fail_(kInvariant, absl::StrCat(NameOf(job), " is suspended, and has a PodDisruptionBudget"));
   }
   for (const auto& [key, row] : truth_->pods()) {

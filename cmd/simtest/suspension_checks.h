@@ -21,6 +21,8 @@ namespace fairlead::simtest {
 // Its controller has 15 s to begin and its pods two minutes to end (core/suspensions.h); a write
 // that is refused is repeated after a minute at most.
 inline constexpr absl::Duration kSuspended = absl::Minutes(4);
+// A PodDisruptionBudget that is younger may not have been heard of.
+inline constexpr absl::Duration kBudgetKnown = absl::Seconds(15);
 
 class SuspensionChecks {
  public:
