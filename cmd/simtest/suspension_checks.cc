@@ -17,7 +17,7 @@ using sim::world::TextAt;
 
 namespace {
 
-constexpr char kInvariant[] = "suspension";
+constexpr char kSuspension[] = "suspension";
 
 bool IsSuspended(const Json& job) {
   return job.contains("spec") && job["spec"].value("suspend", Json()) == Json(true);
@@ -45,7 +45,7 @@ void SuspensionChecks::CheckSuspension(const Json& job) {
   const std::string why = TextAt(job, {"metadata", "annotations", model::kSuspendedForAnnotation});
   if (!HasMark(job) || why.empty() ||
       TextAt(job, {"metadata", "annotations", model::kSuspendedByAnnotation}).empty()) {
-    fail_(kInvariant, absl::StrCat(NameOf(job), " is suspended without a mark"));
+    fail_(kSuspension, absl::StrCat(NameOf(job), " is suspended without a mark"));
   }
   const Json* budget = server_->Find(ResourceType::kPodDisruptionBudgets, ns, name);
   absl::Time created = time_->now();
@@ -54,7 +54,7 @@ void SuspensionChecks::CheckSuspension(const Json& job) {
                     &created, nullptr);
   }
   if (time_->now() - created > kBudgetKnown) {
-    fail_(kInvariant, absl::StrCat(NameOf(job), " is suspended, and has a PodDisruptionBudget"));
+    fail_(kSuspension, absl::StrCat(NameOf(job), " is suspended, and has a PodDisruptionBudget"));
   }
   for (const auto& [key, row] : truth_->pods()) {
     const sim::world::PodFacts& pod = row.facts;
@@ -66,15 +66,15 @@ void SuspensionChecks::CheckSuspension(const Json& job) {
 void SuspensionChecks::OnWrite(const ApiServer::Commit& commit) {
   if (commit.type != ResourceType::kJobs) return;
   if (commit.before == nullptr || commit.after == nullptr) {
-    fail_(kInvariant, "a Job is made or deleted");
+    fail_(kSuspension, "a Job is made or deleted");
     return;
   }
   if (Suspends(commit)) return CheckSuspension(*commit.after);
   if (!HasMark(*commit.before)) {
-    fail_(kInvariant, absl::StrCat(NameOf(*commit.after), " is written, and had no mark"));
+    fail_(kSuspension, absl::StrCat(NameOf(*commit.after), " is written, and had no mark"));
   }
   if (IsSuspended(*commit.after) || HasMark(*commit.after)) {
-    fail_(kInvariant, absl::StrCat(NameOf(*commit.after), " is written, and not released"));
+    fail_(kSuspension, absl::StrCat(NameOf(*commit.after), " is written, and not released"));
   }
 }
 
@@ -99,7 +99,7 @@ void SuspensionChecks::EverySecond(absl::Time calm_since) {
     marked.insert(uid);
     const absl::Time since = since_.try_emplace(uid, now).first->second;
     if (now - std::max(since, calm_since) <= kSuspended) return;
-    fail_(kInvariant,
+    fail_(kSuspension,
           absl::StrCat(NameOf(job), " is suspended since ", absl::FormatDuration(now - since)));
   });
   std::erase_if(since_, [&](const auto& entry) { return !marked.contains(entry.first); });
