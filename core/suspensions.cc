@@ -94,7 +94,7 @@ void Suspensions::BecomeLeader() {
     const bool known = std::any_of(kinds_.begin(), kinds_.end(), [&](const KindRow& kind) {
       return kind.group == row.group && kind.kind == row.kind;
     });
-    if (!known) kinds_.push_back({row.group, row.kind, row.suspend->path.text(), {}});
+    if (!known) kinds_.push_back({row.group, row.kind, row.suspend->path.text(), {}, false});
   }
 }
 
@@ -245,7 +245,12 @@ void Suspensions::ObjectRead(const model::ReadObject& read, const model::ActionR
     row.read_due = now + rules_.backoff.Pause(++row.failed_reads);
     return;
   }
-  row.failed_reads = 0;
+  if (object.ok()) {
+    row.failed_reads = 0;
+    row.gone_since = absl::InfiniteFuture();
+  } else if (absl::IsNotFound(object.status())) {
+    row.gone_since = std::min(row.gone_since, now);
+  }
   bool goes_on = true;
   if (row.phase == Phase::kOwners) {
     row.objects.insert_or_assign(row.needs->Text(), std::move(object));
@@ -253,12 +258,11 @@ void Suspensions::ObjectRead(const model::ReadObject& read, const model::ActionR
     goes_on = FindOwner(row, now);
   } else if (row.phase == Phase::kSuspend) {
     goes_on = ReadBeforeSuspending(row, object, now);
-  } else if (absl::IsNotFound(object.status())) {
-    row.done = true;
   } else if (object.ok()) {
     row.done = object->TextAt({"metadata", "uid"}) != row.object.uid || !HasOurMark(*object);
     row.read = *std::move(object);
   } else {
+    row.done = now - row.gone_since >= kGone;
     row.read_due = now + rules_.backoff.Pause(++row.failed_reads);
   }
   if (!goes_on) row.hopeless = true;
@@ -297,7 +301,12 @@ void Suspensions::Listed(const std::string& group, const std::string& kind,
   found->list.Answered(result.status, now, rules_);
   if (!result.status.ok()) return;
   const std::string path = found->path;
-  kinds_.erase(found);
+  if (found->again) {
+    kinds_.erase(found);
+  } else {
+    found->again = true;
+    found->list.Settle(now + kGone);
+  }
   const absl::StatusOr<Json> list = ObjectOf(result);
   if (!list.ok() || !list->is_array()) return;
   for (const Json& object : list->items()) {

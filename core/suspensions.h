@@ -52,6 +52,9 @@ class Suspensions {
   static constexpr absl::Duration kStops = absl::Seconds(15);
   // Pods that are still ending after so long no longer hold up the release.
   static constexpr absl::Duration kEnds = absl::Minutes(2);
+  // A workload is believed to be gone when nothing else was answered for so long, and what is
+  // suspended is listed once more after it: one 404 may be a mistake.
+  static constexpr absl::Duration kGone = absl::Minutes(2);
   // What was decided earlier may serve nothing any more.
   static constexpr absl::Duration kFresh = absl::Seconds(2);
 
@@ -109,7 +112,8 @@ class Suspensions {
     std::map<std::string, absl::StatusOr<Json>> objects;
     std::optional<grouping::ObjectName> needs;  // is to be read
     bool reading = false;
-    int64_t failed_reads = 0;                    // in a row
+    int64_t failed_reads = 0;  // in a row
+    absl::Time gone_since = absl::InfiniteFuture();
     absl::Time read_due = absl::InfinitePast();  // of the next one
     // What is suspended, and the PodGroup of its pods; no name: the pod is alone.
     grouping::ObjectName object;
@@ -125,6 +129,7 @@ class Suspensions {
   struct KindRow {
     std::string group, kind, path;
     WriteAttempts list;
+    bool again = false;  // it was listed once
   };
   class Lookup;
 

@@ -465,6 +465,58 @@ TEST_F(SuspensionsTest, AUserKeepsItSuspendedByRemovingTheLabel) {
   EXPECT_EQ(loop_->Count().suspended_workloads, 0);
 }
 
+// A server that is asked in a bad moment says 404 of what is there.
+TEST_F(SuspensionsTest, AWorkloadIsBelievedToBeGoneAfterTwoMinutes) {
+  PutGang();
+  Run(10);
+  PutHigh(8);
+  EXPECT_THAT(Run(100), ElementsAre("suspend"));
+  const std::string job = server_.Object("Job", "j").Compact();
+  server_.Remove("Job", "j");
+  PutGone("a");
+  PutGone("b");
+  EXPECT_THAT(Run(101), ElementsAre("bind high"));
+  EXPECT_EQ(loop_->Count().suspended_workloads, 1);
+  server_.Put(job);
+  EXPECT_THAT(Run(102), ElementsAre("release"));
+  EXPECT_EQ(loop_->Count().suspended_workloads, 0);
+}
+
+TEST_F(SuspensionsTest, AWorkloadThatIsGoneIsForgotten) {
+  PutGang();
+  Run(10);
+  PutHigh(8);
+  Run(100);
+  server_.Remove("Job", "j");
+  PutGone("a");
+  PutGone("b");
+  for (int64_t at = 101; at <= 240; ++at) Run(at);
+  EXPECT_EQ(loop_->Count().suspended_workloads, 0);
+}
+
+// So is the list of a kind: it is asked for twice.
+TEST_F(SuspensionsTest, ANewLeaderListsOnceMore) {
+  PutGang();
+  Run(10);
+  PutHigh(8);
+  EXPECT_THAT(Run(100), ElementsAre("suspend"));
+  const std::string job = server_.Object("Job", "j").Compact();
+  server_.Remove("Job", "j");
+  Begin();
+  Run(110);
+  EXPECT_EQ(loop_->Count().suspended_workloads, 0) << "the list was empty";
+  server_.Put(job);
+  listed_.clear();
+  EXPECT_THAT(Run(229), IsEmpty());
+  EXPECT_THAT(listed_, IsEmpty());
+  Run(230);
+  EXPECT_THAT(listed_, ::testing::Contains("Job"));
+  EXPECT_THAT(Run(245), ElementsAre("release"));
+  listed_.clear();
+  Run(400);
+  EXPECT_THAT(listed_, IsEmpty()) << "twice is enough";
+}
+
 TEST_F(SuspensionsTest, AnotherObjectOfTheNameIsNotReleased) {
   PutGang();
   Run(10);
