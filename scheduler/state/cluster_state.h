@@ -188,8 +188,8 @@ class ClusterState {
   // so.
   Change AssumeEvicted(PodId pod);
   Change ForgetEviction(PodId pod);
-  // A pod that waits is held back as if its model::Pod::held_by were `why`, until its next event; or
-  // no longer, if that is what holds it back.
+  // A pod that waits is held back as if its model::Pod::held_by were `why`, until its next event;
+  // or no longer, if that is what holds it back.
   Change HoldBack(PodId pod, const std::string& why, bool held);
   // Terminating pods whose grace period ended at `grace_end` or before are stuck from now on: they
   // hold their capacity, and none of it counts as being released. O(pods that become stuck).
