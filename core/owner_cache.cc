@@ -6,6 +6,12 @@
 
 namespace fairlead::core {
 
+absl::StatusOr<Json> ObjectOf(const model::ActionResult& answer) {
+  if (!answer.status.ok()) return answer.status;
+  if (answer.object == nullptr) return absl::InternalError("the answer has no object");
+  return Json::Parse(*answer.object);
+}
+
 // ---- PacedReads ---------------------------------------------------------------------------------
 
 PacedReads::PacedReads(int64_t per_second, int64_t burst)
@@ -216,13 +222,7 @@ std::vector<OwnerCache::User> OwnerCache::Answered(const model::ReadObject& read
     DropIfUnused(key);
     return {};
   }
-  absl::StatusOr<Json> object = absl::InternalError("the answer has no object");
-  if (!result.status.ok()) {
-    object = result.status;
-  } else if (result.object != nullptr) {
-    object = Json::Parse(*result.object);
-  }
-  const bool changed = Take(row, std::move(object));
+  const bool changed = Take(row, ObjectOf(result));
   if (row.problem.ok()) row.read_at = row.sent_at;
   std::vector<User> told;
   // Some may have waited for nothing but a newer answer.

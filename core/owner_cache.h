@@ -37,6 +37,9 @@
 
 namespace fairlead::core {
 
+// What the answer to a ReadObject, or to a ListSuspended, has; else why it has nothing.
+absl::StatusOr<Json> ObjectOf(const model::ActionResult& answer);
+
 // Reads that are due, by namespace, as many as a rate permits.
 class PacedReads {
  public:

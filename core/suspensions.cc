@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "core/owner_cache.h"
 #include "core/pod_grouper.h"
 #include "scheduler/model/api_names.h"
 #include "scheduler/model/group_name.h"
@@ -13,12 +14,6 @@
 
 namespace fairlead::core {
 namespace {
-
-absl::StatusOr<Json> ObjectOf(const model::ActionResult& result) {
-  if (!result.status.ok()) return result.status;
-  if (result.object == nullptr) return absl::InternalError("an answer without an object");
-  return Json::Parse(*result.object);
-}
 
 // Kueue suspends and releases by itself what has this label.
 constexpr char kKueueQueueLabel[] = "kueue.x-k8s.io/queue-name";
@@ -117,21 +112,19 @@ bool Suspensions::AllGo(state::WorkloadId workload,
 }
 
 bool Suspensions::MayTake(const std::vector<model::EvictPod>& pods) const {
-  const state::PodRecord& first = state_.pod(Find(pods.front()));
+  std::vector<state::PodId> there;
+  for (const model::EvictPod& pod : pods) {
+    if (const state::PodId id = Find(pod); id != state::kNoId) there.push_back(id);
+  }
+  if (there.empty()) return false;
+  const state::PodRecord& first = state_.pod(there.front());
   if (first.workload == state::kNoId || !AllGo(first.workload, pods)) return false;
   // A pod that is alone, and never ends by itself, is no work that can be suspended.
   if (!state_.workload(first.workload).is_group && !first.runs_to_end) return false;
-  return std::all_of(pods.begin(), pods.end(), [&](const model::EvictPod& evict) {
-    const state::PodRecord& pod = state_.pod(Find(evict));
+  return std::all_of(there.begin(), there.end(), [&](state::PodId id) {
+    const state::PodRecord& pod = state_.pod(id);
     return pod.has_controller && state_.BudgetsOf(pod).empty();
   });
-}
-
-bool Suspensions::MayStillTake(const Row& row) const {
-  std::vector<model::EvictPod> there;
-  std::copy_if(row.pods.begin(), row.pods.end(), std::back_inserter(there),
-               [&](const auto& pod) { return Find(pod) != state::kNoId; });
-  return !there.empty() && MayTake(there);
 }
 
 bool Suspensions::IsWorkload(const grouping::Grouping& grouping, const Row& row) const {
@@ -371,8 +364,8 @@ void Suspensions::Evict(Row& row, absl::Time now, Progress& progress) const {
 }
 
 bool Suspensions::Suspend(uint64_t number, Row& row, absl::Time now, Progress& progress) {
-  const bool may = MayStillTake(row);
-  if (!row.hopeless && may && now < row.since + kStops) {
+  // What was true when its pods were taken may have changed.
+  if (!row.hopeless && MayTake(row.pods) && now < row.since + kStops) {
     WakeAt(row.since + kStops);
     Write(number, row, /*suspended=*/true, now, progress.actions);
     return false;

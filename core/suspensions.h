@@ -139,9 +139,8 @@ class Suspensions {
   // No other pod of the workload holds a node.
   [[nodiscard]] bool AllGo(state::WorkloadId workload,
                            const std::vector<model::EvictPod>& pods) const;
+  // Of those that are there. False: none is.
   [[nodiscard]] bool MayTake(const std::vector<model::EvictPod>& pods) const;
-  // What was true when its pods were taken still is.
-  [[nodiscard]] bool MayStillTake(const Row& row) const;
   // The group that owners say is the workload of these pods.
   [[nodiscard]] bool IsWorkload(const grouping::Grouping& grouping, const Row& row) const;
   [[nodiscard]] bool HasOurMark(const Json& object) const;

@@ -5,13 +5,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/decision_loop_testing.h"
 #include "gmock/gmock.h"
@@ -159,6 +157,12 @@ class SuspensionsTest : public DecisionLoopTest {
   void PutHigh(int64_t gpus) {
     Put(PodBuilder("ns", "high").Queue("q").Gpus(gpus).Priority("high", 60).Created(99).Build());
   }
+  // A gang that runs, and the pod that needs all of its node.
+  void PutPreemptedGang() {
+    PutGang();
+    Run(10);
+    PutHigh(8);
+  }
   void PutGoing(const std::string& name) {
     pods_[name].meta.deletion = At(now_);
     Put(pods_[name]);
@@ -215,9 +219,7 @@ class SuspensionsTest : public DecisionLoopTest {
 };
 
 TEST_F(SuspensionsTest, AGangIsSuspendedAndReleasedWhenItsPodsHaveEnded) {
-  PutGang();
-  Run(10);
-  PutHigh(8);
+  PutPreemptedGang();
   EXPECT_THAT(Run(100), ElementsAre("suspend"));
   EXPECT_TRUE(server_.IsSuspended("Job", "j"));
   const Json& job = server_.Object("Job", "j");
@@ -333,17 +335,13 @@ TEST_F(SuspensionsTest, ARefusalLeadsToEvictions) {
 }
 
 TEST_F(SuspensionsTest, AnOwnerThatMayNotBeReadLeadsToEvictions) {
-  PutGang();
-  Run(10);
-  PutHigh(8);
+  PutPreemptedGang();
   refuse_reads_ = absl::PermissionDeniedError("403");
   EXPECT_THAT(Run(100), ElementsAre("evict b", "evict a"));
 }
 
 TEST_F(SuspensionsTest, AServerThatDoesNotAnswerLeadsToEvictionsInTheEnd) {
-  PutGang();
-  Run(10);
-  PutHigh(8);
+  PutPreemptedGang();
   refuse_reads_ = absl::UnavailableError("no answer");
   EXPECT_THAT(Run(100), IsEmpty());
   EXPECT_LE(last_.wake_at, At(101));
@@ -354,9 +352,7 @@ TEST_F(SuspensionsTest, AServerThatDoesNotAnswerLeadsToEvictionsInTheEnd) {
 }
 
 TEST_F(SuspensionsTest, AnObjectThatAnotherProgramWroteMeanwhileIsReadAgain) {
-  PutGang();
-  Run(10);
-  PutHigh(8);
+  PutPreemptedGang();
   before_write_ = [this] { server_.Touch("Job", "j"); };
   EXPECT_THAT(Run(100), ElementsAre("suspend"));
   EXPECT_FALSE(server_.IsSuspended("Job", "j"));
@@ -365,9 +361,7 @@ TEST_F(SuspensionsTest, AnObjectThatAnotherProgramWroteMeanwhileIsReadAgain) {
 }
 
 TEST_F(SuspensionsTest, AWriteOfUnknownOutcomeIsReadBeforeItIsSaidAgain) {
-  PutGang();
-  Run(10);
-  PutHigh(8);
+  PutPreemptedGang();
   answer_writes_ = absl::UnavailableError("no answer");
   EXPECT_THAT(Run(100), ElementsAre("suspend"));
   EXPECT_TRUE(server_.IsSuspended("Job", "j")) << "it was done";
@@ -378,7 +372,7 @@ TEST_F(SuspensionsTest, AWriteOfUnknownOutcomeIsReadBeforeItIsSaidAgain) {
   answer_writes_ = absl::UnavailableError("no answer");
   EXPECT_THAT(Run(102), UnorderedElementsAre("release", "bind high"));
   EXPECT_FALSE(server_.IsSuspended("Job", "j"));
-  EXPECT_EQ(loop_->Count().suspended_workloads, 1) << "nobody has said that it is released";
+  EXPECT_EQ(loop_->Count().suspended_workloads, 1) << "no answer says that it is released";
   EXPECT_THAT(Run(103), IsEmpty());
   EXPECT_EQ(loop_->Count().suspended_workloads, 0);
 }
@@ -386,9 +380,7 @@ TEST_F(SuspensionsTest, AWriteOfUnknownOutcomeIsReadBeforeItIsSaidAgain) {
 // The write is lost for good, or late: the pods are evicted, and the object is looked at once more
 // when nothing of it travels any longer.
 TEST_F(SuspensionsTest, WhatWasPerhapsSuspendedIsReleasedAfterTheDoubt) {
-  PutGang();
-  Run(10);
-  PutHigh(8);
+  PutPreemptedGang();
   answer_writes_ = absl::UnavailableError("no answer");
   lose_writes_ = true;
   EXPECT_THAT(Run(100), ElementsAre("suspend"));
@@ -412,9 +404,7 @@ TEST_F(SuspensionsTest, WhatWasPerhapsSuspendedIsReleasedAfterTheDoubt) {
 }
 
 TEST_F(SuspensionsTest, AControllerThatDoesNothingLeadsToEvictions) {
-  PutGang();
-  Run(10);
-  PutHigh(8);
+  PutPreemptedGang();
   EXPECT_THAT(Run(100), ElementsAre("suspend"));
   PutGoing("a");
   EXPECT_THAT(Run(115), IsEmpty());
@@ -427,9 +417,7 @@ TEST_F(SuspensionsTest, AControllerThatDoesNothingLeadsToEvictions) {
 
 // What the pods were to make way for needs it no longer when the controller has done nothing.
 TEST_F(SuspensionsTest, PodsThatServeNothingAnyMoreRunOnAndTheWorkloadIsReleased) {
-  PutGang();
-  Run(10);
-  PutHigh(8);
+  PutPreemptedGang();
   EXPECT_THAT(Run(100), ElementsAre("suspend"));
   loop_->Apply(model::Delete{model::Kind::kPod, "ns", "high", ""});
   Run(101);
@@ -440,9 +428,7 @@ TEST_F(SuspensionsTest, PodsThatServeNothingAnyMoreRunOnAndTheWorkloadIsReleased
 }
 
 TEST_F(SuspensionsTest, PodsThatNeverEndDoNotHoldUpTheReleaseForEver) {
-  PutGang();
-  Run(10);
-  PutHigh(8);
+  PutPreemptedGang();
   Run(100);
   PutGoing("a");
   PutGoing("b");
@@ -451,9 +437,7 @@ TEST_F(SuspensionsTest, PodsThatNeverEndDoNotHoldUpTheReleaseForEver) {
 }
 
 TEST_F(SuspensionsTest, AUserKeepsItSuspendedByRemovingTheLabel) {
-  PutGang();
-  Run(10);
-  PutHigh(8);
+  PutPreemptedGang();
   Run(100);
   server_.Put(absl::StrCat(
       R"({"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","namespace":"ns",)",
@@ -467,9 +451,7 @@ TEST_F(SuspensionsTest, AUserKeepsItSuspendedByRemovingTheLabel) {
 
 // A server that is asked in a bad moment says 404 of what is there.
 TEST_F(SuspensionsTest, AWorkloadIsBelievedToBeGoneAfterTwoMinutes) {
-  PutGang();
-  Run(10);
-  PutHigh(8);
+  PutPreemptedGang();
   EXPECT_THAT(Run(100), ElementsAre("suspend"));
   const std::string job = server_.Object("Job", "j").Compact();
   server_.Remove("Job", "j");
@@ -483,9 +465,7 @@ TEST_F(SuspensionsTest, AWorkloadIsBelievedToBeGoneAfterTwoMinutes) {
 }
 
 TEST_F(SuspensionsTest, AWorkloadThatIsGoneIsForgotten) {
-  PutGang();
-  Run(10);
-  PutHigh(8);
+  PutPreemptedGang();
   Run(100);
   server_.Remove("Job", "j");
   PutGone("a");
@@ -496,9 +476,7 @@ TEST_F(SuspensionsTest, AWorkloadThatIsGoneIsForgotten) {
 
 // So is the list of a kind: it is asked for twice.
 TEST_F(SuspensionsTest, ANewLeaderListsOnceMore) {
-  PutGang();
-  Run(10);
-  PutHigh(8);
+  PutPreemptedGang();
   EXPECT_THAT(Run(100), ElementsAre("suspend"));
   const std::string job = server_.Object("Job", "j").Compact();
   server_.Remove("Job", "j");
@@ -518,9 +496,7 @@ TEST_F(SuspensionsTest, ANewLeaderListsOnceMore) {
 }
 
 TEST_F(SuspensionsTest, AnotherObjectOfTheNameIsNotReleased) {
-  PutGang();
-  Run(10);
-  PutHigh(8);
+  PutPreemptedGang();
   Run(100);
   server_.Put(
       R"({"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","namespace":"ns",)"
@@ -533,9 +509,7 @@ TEST_F(SuspensionsTest, AnotherObjectOfTheNameIsNotReleased) {
 }
 
 TEST_F(SuspensionsTest, ANewLeaderReleasesWhatTheFormerOneSuspended) {
-  PutGang();
-  Run(10);
-  PutHigh(8);
+  PutPreemptedGang();
   EXPECT_THAT(Run(100), ElementsAre("suspend"));
   // Another shard's, and one that a user suspended.
   server_.Put(
@@ -594,9 +568,7 @@ TEST_F(SuspensionsTest, PodsThatWaitAreHeldBackUntilItIsReleased) {
 
 // What a stale watch shows is no reason to end work.
 TEST_F(SuspensionsTest, NothingIsSuspendedWhileTheWatchIsStale) {
-  PutGang();
-  Run(10);
-  PutHigh(8);
+  PutPreemptedGang();
   StepResult result = Step(100);
   loop_->SetStale({model::Kind::kPod});
   for (int i = 0; i < 10; ++i) {

@@ -1,5 +1,6 @@
 #include "sim/world/plan_owners.h"
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -81,19 +82,16 @@ class OwnersWork : PlanDice {
         .With("for_ms", random_.Between(1, 60) * kSecond);
   }
 
-  // One that the plan has from its beginning.
+  // One without queues below it.
   std::string Queue() {
-    std::vector<std::string> parents, all;
+    std::set<std::string> parents;
     for (const Operation& operation : plan_.operations) {
-      if (operation.verb != "queue") continue;
-      all.push_back(operation.Text("name"));
-      parents.push_back(operation.Text("parent"));
+      if (operation.verb == "queue") parents.insert(operation.Text("parent"));
     }
     std::vector<std::string> leaves;
-    for (const std::string& queue : all) {
-      bool parent = false;
-      for (const std::string& other : parents) parent = parent || other == queue;
-      if (!parent) leaves.push_back(queue);
+    for (const Operation& operation : plan_.operations) {
+      const std::string name = operation.Text("name");
+      if (operation.verb == "queue" && !parents.contains(name)) leaves.push_back(name);
     }
     return leaves.empty() ? "default-queue" : Any(leaves);
   }

@@ -134,12 +134,16 @@ void IntegrationTest::DeleteOwner(const std::string& path) {
              R"({"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Background"})");
 }
 
-void IntegrationTest::Define(const std::string& file, const std::string& collection) {
+void IntegrationTest::Define(const std::string& file) {
   constexpr char kDefinitions[] = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
   for (const Json& object : ObjectsOf(file)) {
     const std::string name = object.TextAt({"metadata", "name"});
     if (!api().Get(Path(kDefinitions, name)).ok()) api().Create(kDefinitions, object.Compact());
   }
+}
+
+void IntegrationTest::Define(const std::string& file, const std::string& collection) {
+  Define(file);
   ASSERT_TRUE(Eventually(absl::StrCat(collection, " is served"),
                          [&] { return api().Get(collection).ok(); }));
 }

@@ -82,8 +82,9 @@ class IntegrationTest : public ::testing::Test {
   // test ends; returns a kubeconfig of that account.
   std::string InstallRights(const std::vector<std::string>& folders = {"base"});
 
-  // Creates the CustomResourceDefinitions of a YAML file that are not there yet, for good, and
-  // waits until the collection is served.
+  // Creates the CustomResourceDefinitions of a YAML file that are not there yet, for good.
+  void Define(const std::string& file);
+  // Also waits until the collection is served.
   void Define(const std::string& file, const std::string& collection);
 
   // GPUs of quota and limit; -1: unlimited.

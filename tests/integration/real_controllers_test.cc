@@ -2,9 +2,9 @@
 // their real definitions: their pods are one gang, what is preempted is suspended and runs again,
 // and none of it fails. The stand-ins of grouping_test.cc have the same names, so this runs in a
 // process of its own.
-#include <dirent.h>
-
+#include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <set>
 #include <string>
@@ -20,7 +20,6 @@ namespace {
 
 constexpr char kRuntimes[] =
     "/apis/trainer.kubeflow.org/v1alpha1/namespaces/default/trainingruntimes";
-constexpr char kDefinitions[] = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 // A pod of one GPU; CONTAINER is the name that the controller looks for.
 constexpr char kPod[] =
@@ -32,8 +31,6 @@ std::string PodOf(const std::string& container) {
   return absl::StrReplaceAll(kPod, {{"CONTAINER", container}});
 }
 
-// Programs are started before the controllers of Kubernetes: the garbage collector would notice
-// their definitions half a minute later.
 class RealControllersTest : public PreemptedOwnersTest {
  protected:
   void SetUp() override {
@@ -56,15 +53,19 @@ class RealControllersTest : public PreemptedOwnersTest {
     }
     PreemptedOwnersTest::TearDown();
   }
+  // Fairlead beside these programs and these controllers of Kubernetes, and a node. The programs
+  // come first: the garbage collector would notice their definitions half a minute later.
+  ChildProcess& Begin(const std::vector<std::string>& programs, const std::string& controllers,
+                      int gpus) {
+    for (const std::string& program : programs) StartProgram(program);
+    StartControllers(controllers);
+    ChildProcess& process = StartGrouping();
+    MakeNode("n1", gpus);
+    return process;
+  }
   // Of one project, with its definitions.
   void StartProgram(const std::string& name) {
-    for (const std::string& file : FilesOf(absl::StrCat(folder_, "/crds/", name))) {
-      for (const Json& object : ObjectsOf(file)) {
-        if (!api().Get(Path(kDefinitions, NameOf(object))).ok()) {
-          api().Create(kDefinitions, object.Compact());
-        }
-      }
-    }
+    for (const std::string& file : FilesOf(absl::StrCat(folder_, "/crds/", name))) Define(file);
     programs_.push_back(std::make_unique<ChildProcess>(
         std::vector<std::string>{absl::StrCat(folder_, "/fairlead-test-", name), "--kubeconfig",
                                  Plane::Get()->kubeconfig()},
@@ -109,15 +110,12 @@ class RealControllersTest : public PreemptedOwnersTest {
   }
 
  private:
-  static std::vector<std::string> FilesOf(const std::string& folder) {
+  static std::set<std::string> FilesOf(const std::string& folder) {
     std::set<std::string> files;
-    DIR* const opened = opendir(folder.c_str());
-    if (opened == nullptr) return {};
-    while (const dirent* entry = readdir(opened)) {
-      if (absl::EndsWith(entry->d_name, ".yaml")) files.insert(folder + "/" + entry->d_name);
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      if (entry.path().extension() == ".yaml") files.insert(entry.path());
     }
-    closedir(opened);
-    return {files.begin(), files.end()};
+    return files;
   }
 
   std::string folder_;
@@ -126,10 +124,7 @@ class RealControllersTest : public PreemptedOwnersTest {
 };
 
 TEST_F(RealControllersTest, AJobSetIsSuspendedAndRunsAgain) {
-  StartProgram("jobset");
-  StartControllers("job-controller,garbage-collector-controller");
-  ChildProcess& process = StartGrouping();
-  MakeNode("n1", 3);
+  ChildProcess& process = Begin({"jobset"}, "job-controller,garbage-collector-controller", 3);
   api().Create(
       kJobSets,
       absl::StrCat(R"({"apiVersion":"jobset.x-k8s.io/v1alpha2","kind":"JobSet",)",
@@ -141,10 +136,7 @@ TEST_F(RealControllersTest, AJobSetIsSuspendedAndRunsAgain) {
 }
 
 TEST_F(RealControllersTest, ARayJobIsSuspendedAndGetsAnotherCluster) {
-  StartProgram("kuberay");
-  StartControllers("job-controller,garbage-collector-controller");
-  ChildProcess& process = StartGrouping();
-  MakeNode("n1", 3);
+  ChildProcess& process = Begin({"kuberay"}, "job-controller,garbage-collector-controller", 3);
   api().Create(
       kRayJobs,
       absl::StrCat(
@@ -164,10 +156,7 @@ TEST_F(RealControllersTest, ARayJobIsSuspendedAndGetsAnotherCluster) {
 
 // KubeRay would refuse it, and do nothing for the RayJob from then on.
 TEST_F(RealControllersTest, ARayJobThatKeepsItsClusterIsEvicted) {
-  StartProgram("kuberay");
-  StartControllers("job-controller,garbage-collector-controller");
-  ChildProcess& process = StartGrouping();
-  MakeNode("n1", 1);
+  ChildProcess& process = Begin({"kuberay"}, "job-controller,garbage-collector-controller", 1);
   api().Create(
       kRayJobs,
       absl::StrCat(
@@ -183,10 +172,7 @@ TEST_F(RealControllersTest, ARayJobThatKeepsItsClusterIsEvicted) {
 }
 
 TEST_F(RealControllersTest, ARayClusterIsSuspendedAndRunsAgain) {
-  StartProgram("kuberay");
-  StartControllers("job-controller,garbage-collector-controller");
-  ChildProcess& process = StartGrouping();
-  MakeNode("n1", 2);
+  ChildProcess& process = Begin({"kuberay"}, "job-controller,garbage-collector-controller", 2);
   api().Create(
       kRayClusters,
       absl::StrCat(R"({"apiVersion":"ray.io/v1","kind":"RayCluster","metadata":{"name":"ray"},)",
@@ -198,10 +184,7 @@ TEST_F(RealControllersTest, ARayClusterIsSuspendedAndRunsAgain) {
 
 // Its pods have the same names again.
 TEST_F(RealControllersTest, APyTorchJobIsSuspendedAndRunsAgain) {
-  StartProgram("kubeflow");
-  StartControllers("garbage-collector-controller");
-  ChildProcess& process = StartGrouping();
-  MakeNode("n1", 3);
+  ChildProcess& process = Begin({"kubeflow"}, "garbage-collector-controller", 3);
   api().Create(
       kPyTorchJobs,
       absl::StrCat(
@@ -214,11 +197,8 @@ TEST_F(RealControllersTest, APyTorchJobIsSuspendedAndRunsAgain) {
 
 // The TrainJob is suspended, and passes it on to its JobSet.
 TEST_F(RealControllersTest, ATrainJobIsSuspendedAndRunsAgain) {
-  StartProgram("jobset");
-  StartProgram("trainer");
-  StartControllers("job-controller,garbage-collector-controller");
-  ChildProcess& process = StartGrouping();
-  MakeNode("n1", 2);
+  ChildProcess& process =
+      Begin({"jobset", "trainer"}, "job-controller,garbage-collector-controller", 2);
   api().Create(
       kRuntimes,
       absl::StrCat(R"({"apiVersion":"trainer.kubeflow.org/v1alpha1","kind":"TrainingRuntime",)",
@@ -234,10 +214,7 @@ TEST_F(RealControllersTest, ATrainJobIsSuspendedAndRunsAgain) {
 
 // It has no field for that. Each replica is a gang.
 TEST_F(RealControllersTest, AReplicaOfALeaderWorkerSetIsEvicted) {
-  StartProgram("lws");
-  StartControllers("statefulset-controller,garbage-collector-controller");
-  ChildProcess& process = StartGrouping();
-  MakeNode("n1", 4);
+  ChildProcess& process = Begin({"lws"}, "statefulset-controller,garbage-collector-controller", 4);
   api().Create(
       kLeaderSets,
       absl::StrCat(R"({"apiVersion":"leaderworkerset.x-k8s.io/v1","kind":"LeaderWorkerSet",)",

@@ -277,9 +277,9 @@ class Application final : private hook::ProviderListener {
   void AskExtenders(const model::Action& action);
   void BindByExtender(const model::Action& action);
   void CallPlugin(const model::Action& action);
-  void ReadOwner(const model::Action& action);
   void SetSuspended(const model::Action& action);
-  void ListSuspended(const model::Action& action);
+  // Answers the action with what was read, unless a new configuration is in effect by then.
+  std::function<void(const absl::StatusOr<Json>&)> PushObject(uint64_t action_id);
   // Takes an answer of now, given on any thread, on the owner's thread, unless a new configuration
   // is in effect by then. `bound`: to a binding.
   std::function<void(model::ActionResult)> TakeLater(bool bound);

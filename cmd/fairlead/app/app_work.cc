@@ -195,16 +195,13 @@ void Application::TakeUsage(absl::StatusOr<prometheus::Usage> usage) {
   Feed(std::move(usage->report));
 }
 
-void Application::ReadOwner(const model::Action& action) {
-  owners_.Read(std::get<model::ReadObject>(action.what),
-               [this, id = action.id, epoch = epoch_](const absl::StatusOr<Json>& object) {
-                 if (epoch != epoch_) return;
-                 model::ActionResult result{id, object.status()};
-                 if (object.ok()) {
-                   result.object = std::make_shared<const std::string>(object->Compact());
-                 }
-                 queue_.Push(std::move(result));
-               });
+std::function<void(const absl::StatusOr<Json>&)> Application::PushObject(uint64_t action_id) {
+  return [this, action_id, epoch = epoch_](const absl::StatusOr<Json>& object) {
+    if (epoch != epoch_) return;
+    model::ActionResult result{action_id, object.status()};
+    if (object.ok()) result.object = std::make_shared<const std::string>(object->Compact());
+    queue_.Push(std::move(result));
+  };
 }
 
 void Application::SetSuspended(const model::Action& action) {
@@ -214,22 +211,14 @@ void Application::SetSuspended(const model::Action& action) {
                  });
 }
 
-void Application::ListSuspended(const model::Action& action) {
-  suspender_.List(std::get<model::ListSuspended>(action.what),
-                  [this, id = action.id, epoch = epoch_](const absl::StatusOr<Json>& list) {
-                    if (epoch != epoch_) return;
-                    model::ActionResult result{id, list.status()};
-                    if (list.ok()) {
-                      result.object = std::make_shared<const std::string>(list->Compact());
-                    }
-                    queue_.Push(std::move(result));
-                  });
-}
-
 void Application::Provide(const model::Action& action) {
   if (std::holds_alternative<model::SetSuspended>(action.what)) return SetSuspended(action);
-  if (std::holds_alternative<model::ListSuspended>(action.what)) return ListSuspended(action);
-  if (std::holds_alternative<model::ReadObject>(action.what)) return ReadOwner(action);
+  if (const auto* list = std::get_if<model::ListSuspended>(&action.what)) {
+    return suspender_.List(*list, PushObject(action.id));
+  }
+  if (const auto* read = std::get_if<model::ReadObject>(&action.what)) {
+    return owners_.Read(*read, PushObject(action.id));
+  }
   if (std::holds_alternative<model::AskExtenders>(action.what)) return AskExtenders(action);
   if (std::holds_alternative<model::BindPod>(action.what)) return BindByExtender(action);
   if (std::holds_alternative<model::CallPlugin>(action.what)) return CallPlugin(action);
